@@ -1,0 +1,158 @@
+//! The trait that a codec author implements, and the form of it that the rest of the program calls.
+
+use std::marker::PhantomData;
+
+use format_spec::Layout;
+
+use crate::{TileError, Value, Values, ValuesMut, with_values};
+
+/// One encoded tile.
+#[derive(Debug, Clone, Copy)]
+pub struct Tile<'a> {
+    /// The tile's bytes: metadata first, then payload; may end with padding.
+    pub bytes: &'a [u8],
+    /// What the block keeps for all its tiles.
+    pub shared: &'a [u8],
+    /// Values in the tile, at least 1; fewer than the tile size only in a block's last tile. For the kind bytes a value is a byte.
+    pub value_count: usize,
+}
+
+/// A codec: how a tile of values becomes bytes, and back by two hooks.
+///
+/// Implement it on an empty type and name that type's [`erased`] form `CODEC` in the crate's root. Fixed-width values come as `V` = u8, u16, u32 or u64;
+/// a segment of a string or binary column (kind bytes) comes as `V` = u8. Device code (`cuda/<name>.cuh`) has the same two hooks.
+///
+/// Nothing here may panic, whatever the bytes.
+pub trait Codec: Send + Sync + 'static {
+    /// The id in block headers; from [`format_spec::FIRST_PRIVATE_CODEC`] on for private codecs.
+    const ID: u16;
+    /// The name on the command line and in reports.
+    const NAME: &'static str;
+    /// What a tile's own header says, proven: decoding from it cannot fail.
+    type Metadata<'a, V: Value>;
+
+    /// Which values the codec can encode.
+    fn supports(layout: Layout) -> bool;
+
+    /// First hook: reads the tile's own header and proves that the tile's bytes suffice for it.
+    ///
+    /// # Errors
+    /// Exactly the bytes from which [`Codec::decompress_tile`] could not decode within bounds.
+    fn resolve_metadata<V: Value>(tile: Tile<'_>) -> Result<Self::Metadata<'_, V>, TileError>;
+
+    /// Second hook: decodes the tile. `values` has the tile's value_count, and every one of them is written.
+    fn decompress_tile<V: Value>(metadata: &Self::Metadata<'_, V>, values: &mut [V]);
+
+    /// Appends the encoding of `values` (at least one, at most a tile) to `tile`, which is empty. The same values give the same bytes.
+    fn encode_tile<V: Value>(shared: &[u8], values: &[V], tile: &mut Vec<u8>);
+
+    /// What to keep for all tiles of a block of `values`: tables. None for most codecs.
+    fn encode_shared<V: Value>(values: &[V]) -> Vec<u8> {
+        let _ = values;
+        Vec::new()
+    }
+
+    /// Proves what the block keeps for all tiles, once a block.
+    ///
+    /// # Errors
+    /// Bytes that [`Codec::encode_shared`] cannot have written.
+    fn check_shared(shared: &[u8], layout: Layout) -> Result<(), TileError> {
+        let _ = layout;
+        if shared.is_empty() { Ok(()) } else { Err(TileError::Shared { reason: "this codec keeps none" }) }
+    }
+
+    /// The contract of untrusted bytes: accepts exactly the tiles from which the hooks, on the host or on a device, decode within bounds. Resolving the metadata proves
+    /// that here; a codec that has a cheaper proof for the host hooks than for the device's writes its own.
+    ///
+    /// # Errors
+    /// A tile that must not be decoded.
+    fn check_tile<V: Value>(tile: Tile<'_>) -> Result<(), TileError> {
+        Self::resolve_metadata::<V>(tile).map(drop)
+    }
+}
+
+/// A [`Codec`] without type parameters: what registries hold and blocks call.
+pub trait AnyCodec: Send + Sync {
+    /// [`Codec::ID`].
+    fn id(&self) -> u16;
+    /// [`Codec::NAME`].
+    fn name(&self) -> &'static str;
+    /// [`Codec::supports`].
+    fn supports(&self, layout: Layout) -> bool;
+    /// [`Codec::encode_shared`].
+    fn encode_shared(&self, values: Values<'_>) -> Vec<u8>;
+    /// [`Codec::encode_tile`].
+    fn encode_tile(&self, shared: &[u8], values: Values<'_>, tile: &mut Vec<u8>);
+    /// [`Codec::check_shared`].
+    ///
+    /// # Errors
+    /// As there.
+    fn check_shared(&self, shared: &[u8], layout: Layout) -> Result<(), TileError>;
+    /// [`Codec::check_tile`].
+    ///
+    /// # Errors
+    /// As there, or a layout that the codec does not support.
+    fn check_tile(&self, tile: Tile<'_>, layout: Layout) -> Result<(), TileError>;
+    /// Both hooks, one after the other.
+    ///
+    /// # Errors
+    /// As [`Codec::resolve_metadata`], or where `values` has another length than the tile.
+    fn decompress_tile(&self, tile: Tile<'_>, values: ValuesMut<'_>) -> Result<(), TileError>;
+}
+
+/// The form of codec `C` that registries hold.
+#[must_use]
+pub const fn erased<C: Codec>() -> &'static dyn AnyCodec {
+    &Erased::<C>(PhantomData)
+}
+
+struct Erased<C>(PhantomData<C>);
+
+impl<C: Codec> AnyCodec for Erased<C> {
+    fn id(&self) -> u16 {
+        C::ID
+    }
+
+    fn name(&self) -> &'static str {
+        C::NAME
+    }
+
+    fn supports(&self, layout: Layout) -> bool {
+        C::supports(layout)
+    }
+
+    fn encode_shared(&self, values: Values<'_>) -> Vec<u8> {
+        with_values!(Values, values, values => C::encode_shared(values))
+    }
+
+    fn encode_tile(&self, shared: &[u8], values: Values<'_>, tile: &mut Vec<u8>) {
+        with_values!(Values, values, values => C::encode_tile(shared, values, tile));
+    }
+
+    fn check_shared(&self, shared: &[u8], layout: Layout) -> Result<(), TileError> {
+        C::check_shared(shared, layout)
+    }
+
+    fn check_tile(&self, tile: Tile<'_>, layout: Layout) -> Result<(), TileError> {
+        match layout.value_width {
+            _ if !C::supports(layout) => Err(TileError::Layout { codec: C::NAME, layout }),
+            8 => C::check_tile::<u8>(tile),
+            16 => C::check_tile::<u16>(tile),
+            32 => C::check_tile::<u32>(tile),
+            _ => C::check_tile::<u64>(tile),
+        }
+    }
+
+    fn decompress_tile(&self, tile: Tile<'_>, values: ValuesMut<'_>) -> Result<(), TileError> {
+        if values.len() != tile.value_count {
+            return Err(TileError::Room { value_count: tile.value_count as u64, room: values.len() as u64 });
+        }
+        with_values!(ValuesMut, values, values => decompress::<C, _>(tile, values))
+    }
+}
+
+fn decompress<C: Codec, V: Value>(tile: Tile<'_>, values: &mut [V]) -> Result<(), TileError> {
+    let metadata = C::resolve_metadata::<V>(tile)?;
+    C::decompress_tile(&metadata, values);
+    Ok(())
+}
