@@ -70,7 +70,9 @@ pub enum BlockError {
     #[error(transparent)]
     Format(#[from] FormatError),
     /// No codec of the registry has this id.
-    #[error("unknown codec id {codec_id}: written by a newer program, or by a private codec that this one lacks")]
+    #[error(
+        "unknown codec id {codec_id}: written by a newer program, or by a private codec that this one lacks"
+    )]
     UnknownCodec {
         /// The id stored.
         codec_id: u16,
@@ -123,7 +125,9 @@ pub enum BlockError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A block would be empty or longer than the format allows.
-    #[error("a block of {value_count} values and {block_bytes} bytes is not possible: choose another block size")]
+    #[error(
+        "a block of {value_count} values and {block_bytes} bytes is not possible: choose another block size"
+    )]
     BlockSize {
         /// Values of the block.
         value_count: u64,

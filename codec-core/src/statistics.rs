@@ -25,7 +25,8 @@ pub fn union<V: Value>(left: (V, V), right: (V, V), order: Order) -> (V, V) {
         Order::None => (V::default(), V::default()),
         Order::Unsigned => (left.0.min(right.0), left.1.max(right.1)),
         Order::Signed => {
-            let (min, max) = (left.0.flip_sign().min(right.0.flip_sign()), left.1.flip_sign().max(right.1.flip_sign()));
+            let (min, max) =
+                (left.0.flip_sign().min(right.0.flip_sign()), left.1.flip_sign().max(right.1.flip_sign()));
             (min.flip_sign(), max.flip_sign())
         }
         Order::Float => {
@@ -53,7 +54,10 @@ fn extremes<V: Value>(values: &[V], key: impl Fn(V) -> V) -> (V, V) {
 
 fn float_range<V: Value>(values: &[V]) -> (V, V) {
     let empty = (V::from_u64(infinity::<V>()), V::from_u64(infinity::<V>() | sign_bit::<V>()));
-    values.iter().filter(|&&value| !is_nan(value)).fold(empty, |range, &value| union(range, (value, value), Order::Float))
+    values
+        .iter()
+        .filter(|&&value| !is_nan(value))
+        .fold(empty, |range, &value| union(range, (value, value), Order::Float))
 }
 
 /// The bits of a float as an unsigned integer that ascends as IEEE 754 totalOrder does.

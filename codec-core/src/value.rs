@@ -47,6 +47,7 @@ pub trait Value:
 macro_rules! value {
     ($type:ty, $variant:ident) => {
         impl Value for $type {
+            #[allow(clippy::cast_possible_truncation)]
             const WIDTH: u8 = size_of::<$type>() as u8 * 8;
 
             fn to_u64(self) -> u64 {

@@ -1,0 +1,428 @@
+//! One block: encoded from values, proven from bytes, decoded tile by tile.
+
+use std::ops::Range;
+
+use format_spec::{
+    BlockHeader, BlockView, CONSTANT_BLOCK, FORMAT_VERSION, Kind, Layout, MAX_BLOCK_BYTES, Order,
+    TILE_ALIGNMENT, block_checksum, checksum, is_tile_size,
+};
+use zerocopy::IntoBytes;
+
+use crate::choose::choose;
+use crate::statistics::{range, union};
+use crate::{
+    AnyCodec, BlockError, Choice, EncodeError, OwnedValues, Registry, Tile, Trial, Value, Values, with_values,
+};
+
+/// A block as it goes into a file, and how it came about.
+#[derive(Debug, Clone)]
+pub struct EncodedBlock {
+    /// The block.
+    pub bytes: Vec<u8>,
+    /// Values in it.
+    pub value_count: u32,
+    /// Name of its codec, "constant" for a constant block.
+    pub codec: &'static str,
+    /// What was tried; empty for a constant block and where the codec was given.
+    pub trials: Vec<Trial>,
+}
+
+/// Encodes `values` as one block of tiles of `tile_size`. Equal values give a constant block whatever the choice.
+///
+/// # Errors
+/// No values or too many for a block, a tile size that does not exist, no codec for the layout, or an order that the values do not have.
+pub fn encode_block(
+    values: Values<'_>,
+    kind: Kind,
+    order: Order,
+    tile_size: u32,
+    registry: &Registry,
+    choice: Choice,
+) -> Result<EncodedBlock, EncodeError> {
+    let layout = Layout { kind, value_width: values.value_width() };
+    if Layout::parse("block", kind as u8, layout.value_width).is_err()
+        || Order::parse("block", order as u8, layout).is_err()
+    {
+        return Err(EncodeError::Order { layout });
+    }
+    let tile_len = usize::try_from(tile_size).ok().filter(|_| is_tile_size(kind, tile_size));
+    let tile_len = tile_len.ok_or(EncodeError::TileSize { tile_size })?;
+    let too_large = |block_bytes| EncodeError::BlockSize { value_count: values.len() as u64, block_bytes };
+    let value_count = u32::try_from(values.len()).ok().filter(|&count| count > 0).ok_or(too_large(0))?;
+
+    let statistics = Statistics::of(values, order, tile_len);
+    let mut header = BlockHeader {
+        magic: BlockHeader::MAGIC,
+        format_version: FORMAT_VERSION.into(),
+        codec_id: CONSTANT_BLOCK.into(),
+        kind: kind as u8,
+        value_width: layout.value_width,
+        order: order as u8,
+        reserved: 0,
+        tile_size: tile_size.into(),
+        value_count: value_count.into(),
+        tile_count: 0.into(),
+        shared_bytes: 0.into(),
+        block_bytes: 0.into(),
+        min: statistics.min.into(),
+        max: statistics.max.into(),
+        constant: 0.into(),
+        reserved_end: 0.into(),
+        header_checksum: 0.into(),
+    };
+    if let Some(constant) = constant(values) {
+        header.constant = constant.into();
+        let bytes = finish(header, Vec::new(), 0).ok_or(too_large(0))?;
+        return Ok(EncodedBlock { bytes, value_count, codec: "constant", trials: Vec::new() });
+    }
+
+    let (codec, trials) =
+        choose(registry, choice, layout, values, tile_len).ok_or(EncodeError::NoCodec { layout })?;
+    let shared = codec.encode_shared(values);
+    let tiles = Tiles::encode(codec, &shared, values, tile_len);
+    header.codec_id = codec.id().into();
+    header.tile_count = u32::try_from(tiles.ends.len()).map_err(|_| too_large(0))?.into();
+    header.shared_bytes = u32::try_from(shared.len()).map_err(|_| too_large(shared.len() as u64))?.into();
+
+    let tables_bytes = tables_bytes(shared.len(), tiles.ends.len(), statistics.minima.len());
+    let first_tile = BlockHeader::BYTES + tables_bytes;
+    let block_bytes = (first_tile + tiles.bytes.len()) as u64;
+    if block_bytes > MAX_BLOCK_BYTES {
+        return Err(too_large(block_bytes));
+    }
+    let mut tables = Vec::with_capacity(tables_bytes + tiles.bytes.len());
+    append_padded(&mut tables, &shared);
+    let offsets: Vec<u32> = std::iter::once(&0)
+        .chain(&tiles.ends)
+        .map(|&end| u32::try_from(first_tile + end).map_err(|_| too_large(block_bytes)))
+        .collect::<Result<_, _>>()?;
+    append_padded(&mut tables, offsets.as_bytes());
+    append_padded(&mut tables, tiles.checksums.as_bytes());
+    append_padded(&mut tables, &statistics.minima);
+    append_padded(&mut tables, &statistics.maxima);
+    tables.extend_from_slice(&tiles.bytes);
+    let bytes = finish(header, tables, tables_bytes).ok_or(too_large(block_bytes))?;
+    Ok(EncodedBlock { bytes, value_count, codec: codec.name(), trials })
+}
+
+/// Header and body with length and checksum filled in.
+fn finish(mut header: BlockHeader, body: Vec<u8>, tables_bytes: usize) -> Option<Vec<u8>> {
+    header.block_bytes = u32::try_from(BlockHeader::BYTES + body.len()).ok()?.into();
+    let mut bytes = header.as_bytes().to_vec();
+    bytes.extend_from_slice(&body);
+    let checksum = block_checksum(&bytes, BlockHeader::BYTES + tables_bytes)?;
+    bytes.get_mut(60..64)?.copy_from_slice(&checksum.to_le_bytes());
+    Some(bytes)
+}
+
+fn tables_bytes(shared_bytes: usize, tile_count: usize, minima_bytes: usize) -> usize {
+    [shared_bytes, (tile_count + 1) * 4, tile_count * 4, minima_bytes, minima_bytes].map(padded).iter().sum()
+}
+
+fn padded(bytes: usize) -> usize {
+    const ALIGNMENT: usize = 16;
+    const { assert!(ALIGNMENT as u64 == TILE_ALIGNMENT) };
+    bytes.next_multiple_of(ALIGNMENT)
+}
+
+fn append_padded(bytes: &mut Vec<u8>, table: &[u8]) {
+    bytes.extend_from_slice(table);
+    bytes.resize(padded(bytes.len()), 0);
+}
+
+/// The value that all of `values` have, zero-extended.
+fn constant(values: Values<'_>) -> Option<u64> {
+    with_values!(Values, values, values => {
+        let first = *values.first()?;
+        values.iter().all(|&value| value == first).then(|| first.to_u64())
+    })
+}
+
+/// The tiles of a block, each padded, one after the other.
+struct Tiles {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    checksums: Vec<u32>,
+}
+
+impl Tiles {
+    fn encode(codec: &dyn AnyCodec, shared: &[u8], values: Values<'_>, tile_len: usize) -> Self {
+        let mut tiles = Self { bytes: Vec::new(), ends: Vec::new(), checksums: Vec::new() };
+        let mut tile = Vec::new();
+        for start in (0..values.len()).step_by(tile_len) {
+            tile.clear();
+            codec.encode_tile(shared, values.slice(start..values.len().min(start + tile_len)), &mut tile);
+            // An empty encoding would not ascend in the table of offsets.
+            tile.resize(padded(tile.len().max(1)), 0);
+            tiles.checksums.push(checksum(&tile));
+            tiles.bytes.extend_from_slice(&tile);
+            tiles.ends.push(tiles.bytes.len());
+        }
+        tiles
+    }
+}
+
+/// Minima and maxima of the tiles as stored, and of all.
+struct Statistics {
+    min: u64,
+    max: u64,
+    minima: Vec<u8>,
+    maxima: Vec<u8>,
+}
+
+impl Statistics {
+    fn of(values: Values<'_>, order: Order, tile_len: usize) -> Self {
+        with_values!(Values, values, values => Self::of_tiles(values, order, tile_len))
+    }
+
+    fn of_tiles<V: Value>(values: &[V], order: Order, tile_len: usize) -> Self {
+        if order == Order::None {
+            return Self { min: 0, max: 0, minima: Vec::new(), maxima: Vec::new() };
+        }
+        let ranges: Vec<(V, V)> = values.chunks(tile_len).map(|tile| range(tile, order)).collect();
+        let whole =
+            ranges.iter().copied().reduce(|left, right| union(left, right, order)).unwrap_or_default();
+        let table = |side: fn(&(V, V)) -> V| ranges.iter().map(side).collect::<Vec<V>>().as_bytes().to_vec();
+        Self {
+            min: whole.0.to_u64(),
+            max: whole.1.to_u64(),
+            minima: table(|range| range.0),
+            maxima: table(|range| range.1),
+        }
+    }
+}
+
+/// A block whose header and tables are proven and whose codec is known. Each tile is proven when it is decoded: checksum first, then by its codec.
+#[derive(Clone, Copy)]
+pub struct Block<'a> {
+    view: BlockView<'a>,
+    /// None in a constant block.
+    codec: Option<&'static dyn AnyCodec>,
+}
+
+impl std::fmt::Debug for Block<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Block")
+            .field("codec", &self.codec_name())
+            .field("header", self.view.header)
+            .finish()
+    }
+}
+
+impl<'a> Block<'a> {
+    /// Proves header and tables of the block that `bytes` are.
+    ///
+    /// # Errors
+    /// Whatever SPEC.md section 5 forbids, a codec that `registry` lacks or that does not support the layout, or shared bytes that the codec refuses.
+    pub fn parse(bytes: &'a [u8], registry: &Registry) -> Result<Self, BlockError> {
+        let view = BlockView::parse(bytes)?;
+        let codec_id = view.header.codec_id.get();
+        if codec_id == CONSTANT_BLOCK {
+            return Ok(Self { view, codec: None });
+        }
+        let codec = registry.by_id(codec_id).ok_or(BlockError::UnknownCodec { codec_id })?;
+        let layout = view.layout();
+        let refused = |source| BlockError::Shared { codec: codec.name(), source };
+        if !codec.supports(layout) {
+            return Err(refused(crate::TileError::Layout { codec: codec.name(), layout }));
+        }
+        codec.check_shared(view.shared(), layout).map_err(refused)?;
+        Ok(Self { view, codec: Some(codec) })
+    }
+
+    /// Header and tables.
+    #[must_use]
+    pub fn view(&self) -> &BlockView<'a> {
+        &self.view
+    }
+
+    /// The codec's name, "constant" for a constant block.
+    #[must_use]
+    pub fn codec_name(&self) -> &'static str {
+        self.codec.map_or("constant", AnyCodec::name)
+    }
+
+    /// Kind and width of the values.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.view.layout()
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn value_count(&self) -> usize {
+        self.view.value_count() as usize
+    }
+
+    /// Values a tile.
+    #[must_use]
+    pub fn tile_size(&self) -> usize {
+        self.view.tile_size() as usize
+    }
+
+    /// Decodes one tile into `values`, which has room for exactly its values.
+    ///
+    /// # Errors
+    /// A checksum that differs, a tile that its codec refuses, or a type or room that does not fit.
+    pub fn decode_tile<V: Value>(&self, tile_index: u32, values: &mut [V]) -> Result<(), BlockError> {
+        if let Some(constant) = self.view.constant() {
+            values.fill(V::from_u64(constant));
+            return Ok(());
+        }
+        self.view.verify_tile(tile_index)?;
+        self.decode_verified_tile(tile_index, values)
+    }
+
+    /// Decodes the values of `wanted`, which has as many values as `values`. Whole tiles go straight to their place.
+    ///
+    /// # Errors
+    /// As [`Block::decode_tile`], or a range beyond the values.
+    pub fn decode_range<V: Value>(&self, wanted: Range<usize>, values: &mut [V]) -> Result<(), BlockError> {
+        self.check_request::<V>(wanted.end, wanted.len(), values.len())?;
+        let tile_len = self.tile_size();
+        let mut scratch = Vec::new();
+        let mut rest = values;
+        let mut position = wanted.start;
+        while position < wanted.end {
+            let tile_index = position / tile_len;
+            let tile_start = tile_index * tile_len;
+            let tile_end = self.value_count().min(tile_start + tile_len);
+            let end = tile_end.min(wanted.end);
+            let (target, behind) = std::mem::take(&mut rest).split_at_mut(end - position);
+            if target.len() == tile_end - tile_start {
+                self.decode_tile(tile_number(tile_index), target)?;
+            } else {
+                scratch.resize(tile_end - tile_start, V::default());
+                self.decode_tile(tile_number(tile_index), &mut scratch)?;
+                let part = position - tile_start..end - tile_start;
+                target.copy_from_slice(scratch.get(part).unwrap_or_default());
+            }
+            rest = behind;
+            position = end;
+        }
+        Ok(())
+    }
+
+    /// Decodes single values: `values[i]` becomes the block's value `indexes[i]`. A tile is decoded once for neighbouring indexes of the same tile.
+    ///
+    /// # Errors
+    /// As [`Block::decode_tile`], or an index beyond the values.
+    pub fn take<V: Value>(&self, indexes: &[usize], values: &mut [V]) -> Result<(), BlockError> {
+        let end = indexes.iter().max().map_or(0, |max| max.saturating_add(1));
+        self.check_request::<V>(end, indexes.len(), values.len())?;
+        let tile_len = self.tile_size();
+        let mut decoded: Vec<V> = Vec::new();
+        let mut decoded_index = None;
+        for (&index, value) in indexes.iter().zip(values) {
+            let tile_index = index / tile_len;
+            if decoded_index != Some(tile_index) {
+                decoded.resize((self.value_count() - tile_index * tile_len).min(tile_len), V::default());
+                self.decode_tile(tile_number(tile_index), &mut decoded)?;
+                decoded_index = Some(tile_index);
+            }
+            *value = decoded.get(index % tile_len).copied().unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Proves every tile: its checksum, its codec's check, and that its padding is zero where the codec tells the length.
+    ///
+    /// # Errors
+    /// The first tile that is wrong.
+    pub fn check(self) -> Result<CheckedBlock<'a>, BlockError> {
+        for tile_index in 0..self.view.tile_count() {
+            self.view.verify_tile(tile_index)?;
+            self.check_tile(tile_index)?;
+        }
+        Ok(CheckedBlock { block: self })
+    }
+
+    fn check_request<V: Value>(&self, end: usize, wanted: usize, room: usize) -> Result<(), BlockError> {
+        let (found, expected) = (self.layout().value_width.into(), V::WIDTH.into());
+        if found != expected {
+            return Err(BlockError::Unexpected { field: "value_width", found, expected });
+        }
+        if wanted != room {
+            return Err(BlockError::Unexpected {
+                field: "room",
+                found: wanted as u64,
+                expected: room as u64,
+            });
+        }
+        if end > self.value_count() {
+            let (index, value_count) = (end as u64 - 1, self.value_count() as u64);
+            return Err(BlockError::OutOfRange { index, value_count });
+        }
+        Ok(())
+    }
+
+    fn tile(&self, tile_index: u32) -> Tile<'a> {
+        Tile {
+            bytes: self.view.tile(tile_index).unwrap_or_default(),
+            shared: self.view.shared(),
+            value_count: self.view.tile_value_count(tile_index) as usize,
+        }
+    }
+
+    fn check_tile(&self, tile_index: u32) -> Result<(), BlockError> {
+        let Some(codec) = self.codec else { return Ok(()) };
+        codec.check_tile(self.tile(tile_index), self.layout()).map_err(|source| BlockError::Tile {
+            tile_index,
+            codec: codec.name(),
+            source,
+        })
+    }
+
+    fn decode_verified_tile<V: Value>(&self, tile_index: u32, values: &mut [V]) -> Result<(), BlockError> {
+        let Some(codec) = self.codec else { return Ok(()) };
+        codec
+            .decompress_tile(self.tile(tile_index), V::erase_mut(values))
+            .map_err(|source| BlockError::Tile { tile_index, codec: codec.name(), source })
+    }
+}
+
+fn tile_number(tile_index: usize) -> u32 {
+    // A block has fewer than 2^32 values, hence tiles; past that no tile has the number.
+    u32::try_from(tile_index).unwrap_or(u32::MAX)
+}
+
+/// A block of which every tile is proven: the only kind that a device may be given. Host decoding from it skips the checksums.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckedBlock<'a> {
+    block: Block<'a>,
+}
+
+impl<'a> CheckedBlock<'a> {
+    /// Proves the block that `bytes` are, and all its tiles.
+    ///
+    /// # Errors
+    /// As [`Block::parse`] and [`Block::check`].
+    pub fn parse(bytes: &'a [u8], registry: &Registry) -> Result<Self, BlockError> {
+        Block::parse(bytes, registry)?.check()
+    }
+
+    /// The block.
+    #[must_use]
+    pub fn block(&self) -> &Block<'a> {
+        &self.block
+    }
+
+    /// The proven bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.block.view.bytes()
+    }
+
+    /// All values.
+    ///
+    /// # Errors
+    /// Only where a codec refuses what it has accepted before.
+    pub fn decode(&self) -> Result<OwnedValues, BlockError> {
+        let (width, count) = (self.block.layout().value_width, self.block.value_count());
+        let unexpected = BlockError::Unexpected { field: "value_width", found: width.into(), expected: 64 };
+        let mut values = OwnedValues::zeros(width, count).ok_or(unexpected)?;
+        with_values!(OwnedValues, &mut values, values => self.block.decode_range(0..count, values))?;
+        Ok(values)
+    }
+}

@@ -1,0 +1,229 @@
+//! A buffer: many blocks. Encoded and decoded in parallel; read whole, by range, or single values.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use format_spec::{Kind, Layout, Order};
+use rayon::prelude::*;
+
+use crate::{
+    Block, BlockError, BufferError, Choice, EncodeError, EncodedBlock, Registry, Value, Values, encode_block,
+};
+
+/// How values become blocks.
+#[derive(Debug, Clone, Copy)]
+pub struct EncodeOptions {
+    /// Uncompressed bytes of a block, at most 2^30.
+    pub block_bytes: u32,
+    /// Values a tile: 512 or 1024.
+    pub tile_size: u32,
+    /// Bytes a tile of the kind bytes: 4096, 8192, 16384, 32768 or 65536.
+    pub bytes_tile_size: u32,
+    /// How each block's codec is chosen.
+    pub choice: Choice,
+}
+
+impl Default for EncodeOptions {
+    /// Blocks of 2 MiB, tiles of 1024 values or 16 KiB, automatic choice.
+    fn default() -> Self {
+        Self {
+            block_bytes: 2 << 20,
+            tile_size: Kind::Values.default_tile_size(),
+            bytes_tile_size: Kind::Bytes.default_tile_size(),
+            choice: Choice::Auto,
+        }
+    }
+}
+
+impl EncodeOptions {
+    /// Values a tile for buffers of `kind`.
+    #[must_use]
+    pub fn tile_size(&self, kind: Kind) -> u32 {
+        match kind {
+            Kind::Values => self.tile_size,
+            Kind::Bytes => self.bytes_tile_size,
+        }
+    }
+}
+
+/// Values in every block but the last: as many whole tiles as `block_bytes` holds, at least one.
+#[must_use]
+pub fn values_per_block(options: &EncodeOptions, layout: Layout) -> u32 {
+    let tile_size = options.tile_size(layout.kind).max(1);
+    let values = options.block_bytes / u32::from(layout.value_width.max(8) / 8);
+    (values / tile_size).max(1) * tile_size
+}
+
+/// Encodes `values` as blocks of [`values_per_block`] values, in parallel.
+///
+/// # Errors
+/// As [`encode_block`].
+pub fn encode_values(
+    values: Values<'_>,
+    kind: Kind,
+    order: Order,
+    registry: &Registry,
+    options: &EncodeOptions,
+) -> Result<Vec<EncodedBlock>, EncodeError> {
+    let layout = Layout { kind, value_width: values.value_width() };
+    let block_len = values_per_block(options, layout) as usize;
+    let starts: Vec<usize> = (0..values.len()).step_by(block_len).collect();
+    starts
+        .into_par_iter()
+        .map(|start| {
+            let block = values.slice(start..values.len().min(start + block_len));
+            encode_block(block, kind, order, options.tile_size(kind), registry, options.choice)
+        })
+        .collect()
+}
+
+/// Where the blocks of a buffer come from.
+pub trait BlockSource: Sync {
+    /// Why a block's bytes cannot be had.
+    type Error: std::error::Error + Send + 'static;
+
+    /// Kind and width of the values.
+    fn layout(&self) -> Layout;
+    /// Values of all blocks.
+    fn value_count(&self) -> u64;
+    /// Values of every block but the last; not 0 unless there are no values.
+    fn values_per_block(&self) -> u32;
+    /// The bytes of a block, borrowed where they are in memory.
+    ///
+    /// # Errors
+    /// The bytes cannot be read.
+    fn block(&self, block_index: u32) -> Result<Cow<'_, [u8]>, Self::Error>;
+}
+
+/// Decodes the values of `wanted`, in parallel over blocks. `values` has as many values.
+///
+/// # Errors
+/// A range beyond the values, another type than theirs, or a block that cannot be read or decoded.
+pub fn decode_range<V: Value, S: BlockSource>(
+    source: &S,
+    registry: &Registry,
+    wanted: Range<u64>,
+    values: &mut [V],
+) -> Result<(), BufferError<S::Error>> {
+    check_request::<V, S>(source, wanted.end)?;
+    if wanted.end.saturating_sub(wanted.start) != values.len() as u64 {
+        return Err(BufferError::OutOfRange { index: wanted.end, value_count: values.len() as u64 });
+    }
+    let mut parts = split_by_blocks(source, wanted, values);
+    match parts.as_mut_slice() {
+        // A range within one block, the most common, needs no other thread.
+        [part] => part.decode(source, registry),
+        parts => parts.par_iter_mut().try_for_each(|part| part.decode(source, registry)),
+    }
+}
+
+/// Decodes single values: `values[i]` becomes the buffer's value `indexes[i]`. Each tile is decoded once where `indexes` ascend.
+///
+/// # Errors
+/// An index beyond the values, another type than theirs, or a block that cannot be read or decoded.
+pub fn take<V: Value, S: BlockSource>(
+    source: &S,
+    registry: &Registry,
+    indexes: &[u64],
+    values: &mut [V],
+) -> Result<(), BufferError<S::Error>> {
+    check_request::<V, S>(source, indexes.iter().max().map_or(0, |max| max.saturating_add(1)))?;
+    if indexes.len() != values.len() {
+        return Err(BufferError::OutOfRange {
+            index: indexes.len() as u64,
+            value_count: values.len() as u64,
+        });
+    }
+    let block_len = u64::from(source.values_per_block().max(1));
+    let mut rest = values;
+    for run in indexes.chunk_by(|left, right| left / block_len == right / block_len) {
+        let (target, behind) = std::mem::take(&mut rest).split_at_mut(run.len());
+        rest = behind;
+        let block_index = block_number(run.first().map_or(0, |index| index / block_len));
+        let local: Vec<usize> = run.iter().map(|index| within_block(index % block_len)).collect();
+        with_block(source, registry, block_index, |block| block.take(&local, target))?;
+    }
+    Ok(())
+}
+
+/// The part of a request that lies in one block.
+struct Part<'v, V> {
+    block_index: u32,
+    wanted: Range<usize>,
+    values: &'v mut [V],
+}
+
+impl<V: Value> Part<'_, V> {
+    fn decode<S: BlockSource>(
+        &mut self,
+        source: &S,
+        registry: &Registry,
+    ) -> Result<(), BufferError<S::Error>> {
+        with_block(source, registry, self.block_index, |block| {
+            block.decode_range(self.wanted.clone(), self.values)
+        })
+    }
+}
+
+fn split_by_blocks<'v, V: Value, S: BlockSource>(
+    source: &S,
+    wanted: Range<u64>,
+    values: &'v mut [V],
+) -> Vec<Part<'v, V>> {
+    let block_len = u64::from(source.values_per_block().max(1));
+    let mut parts = Vec::new();
+    let (mut rest, mut position) = (values, wanted.start);
+    while position < wanted.end {
+        let block_start = position / block_len * block_len;
+        let end = wanted.end.min(block_start.saturating_add(block_len));
+        let (target, behind) = std::mem::take(&mut rest).split_at_mut(within_block(end - position));
+        rest = behind;
+        parts.push(Part {
+            block_index: block_number(position / block_len),
+            wanted: within_block(position - block_start)..within_block(end - block_start),
+            values: target,
+        });
+        position = end;
+    }
+    parts
+}
+
+fn with_block<S: BlockSource>(
+    source: &S,
+    registry: &Registry,
+    block_index: u32,
+    decode: impl FnOnce(Block<'_>) -> Result<(), BlockError>,
+) -> Result<(), BufferError<S::Error>> {
+    let bytes = source.block(block_index).map_err(|source| BufferError::Read { block_index, source })?;
+    let decoded = Block::parse(&bytes, registry).and_then(|block| {
+        let (found, expected) = (block.layout(), source.layout());
+        if found != expected {
+            let field = "kind and value_width";
+            let (found, expected) = (found.value_width.into(), expected.value_width.into());
+            return Err(BlockError::Unexpected { field, found, expected });
+        }
+        decode(block)
+    });
+    decoded.map_err(|source| BufferError::Block { block_index, source })
+}
+
+fn check_request<V: Value, S: BlockSource>(source: &S, end: u64) -> Result<(), BufferError<S::Error>> {
+    let (layout, value_count) = (source.layout(), source.value_count());
+    if layout.value_width != V::WIDTH {
+        return Err(BufferError::Layout { layout, asked_width: V::WIDTH });
+    }
+    if end > value_count || (source.values_per_block() == 0 && end > 0) {
+        return Err(BufferError::OutOfRange { index: end.saturating_sub(1), value_count });
+    }
+    Ok(())
+}
+
+/// A block's number as stored: a buffer has fewer than 2^32 blocks, so past that none has the number.
+fn block_number(block_index: u64) -> u32 {
+    u32::try_from(block_index).unwrap_or(u32::MAX)
+}
+
+/// A count of values within one block, less than 2^32.
+fn within_block(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}

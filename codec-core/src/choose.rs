@@ -1,0 +1,77 @@
+//! Which codec a block gets.
+
+use format_spec::{Layout, TILE_ALIGNMENT};
+
+use crate::{AnyCodec, Registry, Values};
+
+/// How the codec of a block is chosen.
+#[derive(Clone, Copy, Default)]
+pub enum Choice {
+    /// The one that makes a sample of the block's tiles smallest.
+    #[default]
+    Auto,
+    /// This one, wherever it supports the values; else as `Auto`.
+    Prefer(&'static dyn AnyCodec),
+}
+
+impl std::fmt::Debug for Choice {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => formatter.write_str("auto"),
+            Self::Prefer(codec) => formatter.write_str(codec.name()),
+        }
+    }
+}
+
+/// What was found when a codec was tried on a sample of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    /// The codec's name.
+    pub codec: &'static str,
+    /// Bytes that all tiles of the block would take, as the sample says.
+    pub estimated_bytes: u64,
+}
+
+/// Tiles that are encoded to judge a codec.
+const SAMPLED_TILES: usize = 16;
+
+/// The codec for a block of `values`, and what was tried: nothing where a preference decides.
+pub(crate) fn choose(
+    registry: &Registry,
+    choice: Choice,
+    layout: Layout,
+    values: Values<'_>,
+    tile_size: usize,
+) -> Option<(&'static dyn AnyCodec, Vec<Trial>)> {
+    if let Choice::Prefer(codec) = choice
+        && codec.supports(layout)
+    {
+        return Some((codec, Vec::new()));
+    }
+    let tile_count = values.len().div_ceil(tile_size);
+    let sample_count = tile_count.min(SAMPLED_TILES);
+    let mut trials = Vec::new();
+    let mut best: Option<(&'static dyn AnyCodec, u64)> = None;
+    let mut tile = Vec::new();
+    for codec in registry.supporting(layout) {
+        let shared = codec.encode_shared(values);
+        let mut sampled_bytes = 0;
+        for sample in 0..sample_count {
+            // Evenly spread, the first and last tile among them.
+            let tile_index =
+                if sample_count == 1 { 0 } else { sample * (tile_count - 1) / (sample_count - 1) };
+            let start = tile_index * tile_size;
+            tile.clear();
+            codec.encode_tile(&shared, values.slice(start..values.len().min(start + tile_size)), &mut tile);
+            sampled_bytes += (tile.len() as u64).next_multiple_of(TILE_ALIGNMENT);
+        }
+        let estimated_bytes =
+            shared.len() as u64 + (sampled_bytes * tile_count as u64).div_ceil(sample_count.max(1) as u64);
+        trials.push(Trial { codec: codec.name(), estimated_bytes });
+        // Strictly smaller: of equals the lowest id stays.
+        if best.is_none_or(|(_, bytes)| estimated_bytes < bytes) {
+            best = Some((codec, estimated_bytes));
+        }
+    }
+    best.map(|(codec, _)| (codec, trials))
+}

@@ -1,0 +1,274 @@
+//! The suite that every codec runs as its tests, by one line: `codec_core::conformance!(codec_toy::CODEC);`.
+//!
+//! The oracle is the input: what comes back is compared with what went in, over all widths, both tile sizes, the lengths around tile and block borders, distributions that stress
+//! each scheme, and random ones. Damaged tiles must be refused or decode within bounds, twice to the same values.
+
+// A suite of tests: a failed expectation is its outcome, and its indexes are small.
+#![allow(clippy::expect_used, clippy::cast_possible_truncation)]
+
+use format_spec::{Kind, Layout, Order};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::{
+    AnyCodec, Block, CheckedBlock, Choice, OwnedValues, Registry, Tile, TileError, Value, Values, ValuesMut,
+    encode_block, with_values,
+};
+
+/// Writes the suite's tests for the codec `$codec`, a `&'static dyn AnyCodec`.
+#[macro_export]
+macro_rules! conformance {
+    ($codec:expr) => {
+        #[test]
+        fn conformance_distributions() {
+            $crate::conformance::distributions($codec);
+        }
+
+        #[test]
+        fn conformance_random_values() {
+            $crate::conformance::random_values($codec);
+        }
+
+        #[test]
+        fn conformance_damaged_tiles() {
+            $crate::conformance::damaged_tiles($codec);
+        }
+
+        #[test]
+        fn conformance_unsupported_layouts_are_refused() {
+            $crate::conformance::unsupported_layouts($codec);
+        }
+    };
+}
+
+/// Lengths around the borders of lanes, tiles and several tiles.
+pub const LENGTHS: [usize; 14] = [1, 2, 31, 32, 33, 511, 512, 513, 1023, 1024, 1025, 2048, 3000, 5000];
+
+const LAYOUTS: [Layout; 5] =
+    [Layout::values(8), Layout::values(16), Layout::values(32), Layout::values(64), Layout::BYTES];
+
+/// A small deterministic generator (SplitMix64): the suite's data are the same everywhere.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+}
+
+/// Named data of `count` values: what each integer scheme finds easy, and what it finds hard.
+pub fn named_distributions<V: Value>(count: usize) -> Vec<(String, Vec<V>)> {
+    let mut random = Random(count as u64);
+    let width = u64::from(V::WIDTH);
+    let max = u64::MAX >> (64 - width);
+    let sign = 1_u64 << (width - 1);
+    let mut all: Vec<(String, Vec<V>)> = Vec::new();
+    let mut add = |name: String, value: &mut dyn FnMut(u64) -> u64| {
+        all.push((name, (0..count as u64).map(|position| V::from_u64(value(position))).collect()));
+    };
+    add("zeros".into(), &mut |_| 0);
+    add("all ones".into(), &mut |_| max);
+    add("ascending".into(), &mut |position| position);
+    add("descending past zero".into(), &mut |position| 100_u64.wrapping_sub(position));
+    add("unsigned extremes in turn".into(), &mut |position| if position % 2 == 0 { 0 } else { max });
+    add("signed extremes in turn".into(), &mut |position| if position % 2 == 0 { sign } else { sign - 1 });
+    add("around zero".into(), &mut |position| (position % 7).wrapping_sub(3));
+    add("one outlier".into(), &mut |position| if position == count as u64 / 2 { max } else { 5 });
+    add("last differs".into(), &mut |position| u64::from(position + 1 == count as u64));
+    for run in [2, 3, 4, 32, 256, 700] {
+        let salt = random.draw();
+        add(format!("runs of {run}"), &mut |position| Random(salt ^ (position / run)).draw());
+    }
+    for bit_width in 0..=width {
+        let base = random.draw();
+        add(format!("{bit_width} random bits over a base"), &mut |_| {
+            let bits = if bit_width == 0 { 0 } else { random.draw() >> (64 - bit_width) };
+            base.wrapping_add(bits)
+        });
+    }
+    let mut sum = 0_u64;
+    add("sorted with gaps".into(), &mut |_| {
+        sum = sum.wrapping_add(random.draw() % 9);
+        sum
+    });
+    all
+}
+
+/// Every layout that the codec supports, every length, every named distribution, both tile sizes.
+pub fn distributions(codec: &'static dyn AnyCodec) {
+    assert!(codec.id() != format_spec::CONSTANT_BLOCK && !codec.name().is_empty());
+    let supported: Vec<Layout> = LAYOUTS.into_iter().filter(|&layout| codec.supports(layout)).collect();
+    assert!(!supported.is_empty(), "codec {} supports no layout", codec.name());
+    for layout in supported {
+        for length in LENGTHS {
+            match layout.value_width {
+                8 => distributions_of::<u8>(codec, layout.kind, length),
+                16 => distributions_of::<u16>(codec, layout.kind, length),
+                32 => distributions_of::<u32>(codec, layout.kind, length),
+                _ => distributions_of::<u64>(codec, layout.kind, length),
+            }
+        }
+    }
+}
+
+fn distributions_of<V: Value>(codec: &'static dyn AnyCodec, kind: Kind, length: usize) {
+    // A bytes tile is many times longer than 1024 values.
+    let length = if kind == Kind::Bytes { length * 8 } else { length };
+    for (name, values) in named_distributions::<V>(length) {
+        for tile_size in tile_sizes(kind) {
+            round_trip(codec, kind, &values, tile_size, &name);
+        }
+    }
+}
+
+fn tile_sizes(kind: Kind) -> [u32; 2] {
+    match kind {
+        Kind::Values => [512, 1024],
+        Kind::Bytes => [4096, 16384],
+    }
+}
+
+/// Encodes, proves and decodes `values` in every way that a block offers.
+fn round_trip<V: Value>(codec: &'static dyn AnyCodec, kind: Kind, values: &[V], tile_size: u32, name: &str) {
+    let place = format!(
+        "{} {kind:?} of {} bits, {} values, tiles of {tile_size}, {name}",
+        codec.name(),
+        V::WIDTH,
+        values.len()
+    );
+    let registry = Registry::new(vec![codec].leak());
+    let encode = || {
+        let order = if kind == Kind::Bytes { Order::None } else { Order::Signed };
+        encode_block(V::erase(values), kind, order, tile_size, &registry, Choice::Prefer(codec))
+            .expect(&place)
+    };
+    let encoded = encode();
+    assert_eq!(encoded.bytes, encode().bytes, "not deterministic: {place}");
+    let checked = CheckedBlock::parse(&encoded.bytes, &registry).expect(&place);
+    assert!(checked.decode().expect(&place).as_values() == V::erase(values), "decoded differently: {place}");
+
+    let block = Block::parse(&encoded.bytes, &registry).expect(&place);
+    let mut random = Random(values.len() as u64);
+    for _ in 0..3 {
+        let (start, end) =
+            (random.draw() as usize % values.len(), random.draw() as usize % (values.len() + 1));
+        let wanted = start.min(end)..start.max(end);
+        let mut part = vec![V::from_u64(0xA5A5_A5A5_A5A5_A5A5); wanted.len()];
+        block.decode_range(wanted.clone(), &mut part).expect(&place);
+        assert!(part == values[wanted], "a range decoded differently: {place}");
+        let indexes: Vec<usize> = (0..5).map(|_| random.draw() as usize % values.len()).collect();
+        let mut taken = vec![V::default(); 5];
+        block.take(&indexes, &mut taken).expect(&place);
+        assert!(
+            taken.iter().zip(&indexes).all(|(&value, &index)| value == values[index]),
+            "taken differently: {place}"
+        );
+    }
+}
+
+/// Random values of random widths over random references, with proptest's shrinking.
+pub fn random_values(codec: &'static dyn AnyCodec) {
+    let strategy = (any::<u64>(), 0_u32..=64, 1_u64..40, prop::collection::vec(any::<u64>(), 1..1500));
+    let mut runner = TestRunner::new_with_rng(
+        Config { cases: 64, failure_persistence: None, ..Config::default() },
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    let outcome = runner.run(&strategy, |(base, bit_width, run, raw)| {
+        let mask = u64::MAX.checked_shr(64 - bit_width).unwrap_or(0);
+        let raw: Vec<u64> = (0..raw.len()).map(|index| raw[index / run as usize * run as usize]).collect();
+        let values: Vec<u64> = raw.iter().map(|bits| base.wrapping_add(bits & mask)).collect();
+        for layout in LAYOUTS.into_iter().filter(|&layout| codec.supports(layout)) {
+            let tile_size = tile_sizes(layout.kind)[1];
+            let name = "random";
+            match layout.value_width {
+                8 => round_trip::<u8>(codec, layout.kind, &narrow(&values), tile_size, name),
+                16 => round_trip::<u16>(codec, layout.kind, &narrow(&values), tile_size, name),
+                32 => round_trip::<u32>(codec, layout.kind, &narrow(&values), tile_size, name),
+                _ => round_trip::<u64>(codec, layout.kind, &values, tile_size, name),
+            }
+        }
+        Ok(())
+    });
+    outcome.expect("random values");
+}
+
+fn narrow<V: Value>(values: &[u64]) -> Vec<V> {
+    values.iter().map(|&value| V::from_u64(value)).collect()
+}
+
+/// Truncated, flipped and random tiles: `check_tile` refuses them, or both hooks decode them twice to the same values, whatever the buffer held before.
+pub fn damaged_tiles(codec: &'static dyn AnyCodec) {
+    for layout in LAYOUTS.into_iter().filter(|&layout| codec.supports(layout)) {
+        match layout.value_width {
+            8 => damaged_tiles_of::<u8>(codec, layout),
+            16 => damaged_tiles_of::<u16>(codec, layout),
+            32 => damaged_tiles_of::<u32>(codec, layout),
+            _ => damaged_tiles_of::<u64>(codec, layout),
+        }
+    }
+}
+
+fn damaged_tiles_of<V: Value>(codec: &'static dyn AnyCodec, layout: Layout) {
+    let mut random = Random(7);
+    for value_count in [1, 33, 1000, 1024] {
+        for (_, values) in named_distributions::<V>(value_count) {
+            let shared = codec.encode_shared(V::erase(&values));
+            let mut bytes = Vec::new();
+            codec.encode_tile(&shared, V::erase(&values), &mut bytes);
+            let whole = check(codec, layout, Tile { bytes: &bytes, shared: &shared, value_count });
+            assert!(whole.is_ok(), "codec {} refuses its own tile", codec.name());
+            for length in (0..bytes.len()).step_by(bytes.len() / 8 + 1) {
+                let _ = check(codec, layout, Tile { bytes: &bytes[..length], shared: &shared, value_count });
+            }
+            for _ in 0..12 {
+                let mut damaged = bytes.clone();
+                // Half of the damage goes to the metadata, where it matters.
+                let reach = if random.draw().is_multiple_of(2) { bytes.len() } else { bytes.len().min(24) };
+                if reach > 0 {
+                    damaged[random.draw() as usize % reach] = random.draw() as u8;
+                }
+                let _ = check(codec, layout, Tile { bytes: &damaged, shared: &shared, value_count });
+            }
+            let noise: Vec<u8> = (0..bytes.len()).map(|_| random.draw() as u8).collect();
+            let _ = check(codec, layout, Tile { bytes: &noise, shared: &shared, value_count });
+        }
+    }
+}
+
+/// What `check_tile` says; where it accepts, decodes twice over different garbage and compares.
+pub fn check(codec: &'static dyn AnyCodec, layout: Layout, tile: Tile<'_>) -> Result<(), TileError> {
+    codec.check_tile(tile, layout)?;
+    let decode = |garbage: u64| {
+        let mut values =
+            OwnedValues::zeros(layout.value_width, tile.value_count).expect("a width of the format");
+        with_values!(OwnedValues, &mut values, values => fill(values, garbage));
+        codec
+            .decompress_tile(tile, values.as_values_mut())
+            .expect("check_tile accepted what the hooks refuse");
+        values
+    };
+    assert!(decode(0) == decode(u64::MAX), "codec {} left values unwritten", codec.name());
+    Ok(())
+}
+
+fn fill<V: Value>(values: &mut [V], garbage: u64) {
+    values.fill(V::from_u64(garbage));
+}
+
+/// Layouts that the codec does not support are errors in every entry.
+pub fn unsupported_layouts(codec: &'static dyn AnyCodec) {
+    let values = Values::U8(&[1, 2, 3]);
+    for layout in LAYOUTS.into_iter().filter(|&layout| !codec.supports(layout)) {
+        let tile = Tile { bytes: &[0; 64], shared: &[], value_count: 3 };
+        assert!(matches!(codec.check_tile(tile, layout), Err(TileError::Layout { .. })));
+    }
+    let tile = Tile { bytes: &[0; 64], shared: &[], value_count: values.len() };
+    let mut room = [0_u8; 2];
+    assert!(matches!(codec.decompress_tile(tile, ValuesMut::U8(&mut room)), Err(TileError::Room { .. })));
+}

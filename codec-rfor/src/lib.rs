@@ -1,0 +1,162 @@
+#![doc = include_str!("../SPEC.md")]
+#![forbid(unsafe_code)]
+
+use codec_core::packing::{best_reference, bit_width, sequence};
+use codec_core::{AnyCodec, Codec, Kind, Layout, Tile, TileError, Value, erased};
+use zerocopy::little_endian::{U16, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The codec, as registries hold it.
+pub const CODEC: &dyn AnyCodec = erased::<Rfor>();
+
+/// Widest run length less its reference: lengths are at most 1024, references at least 1.
+const MAX_LENGTH_BITS: u32 = 10;
+
+/// Run length, frame of reference, bit packing.
+#[derive(Debug)]
+pub struct Rfor;
+
+/// A tile whose runs are proven to cover exactly its values.
+#[derive(Debug)]
+pub struct Metadata<'a, V> {
+    value_reference: V,
+    run_values: sequence::Packed<'a>,
+    length_reference: u64,
+    run_lengths: sequence::Packed<'a>,
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Header {
+    value_reference: U64,
+    length_reference: U16,
+    run_count: U16,
+    value_bit_width: u8,
+    length_bit_width: u8,
+    reserved: U16,
+}
+
+impl Codec for Rfor {
+    const ID: u16 = 3;
+    const NAME: &'static str = "rfor";
+    type Metadata<'a, V: Value> = Metadata<'a, V>;
+
+    fn supports(layout: Layout) -> bool {
+        layout.kind == Kind::Values
+    }
+
+    fn resolve_metadata<V: Value>(tile: Tile<'_>) -> Result<Metadata<'_, V>, TileError> {
+        let (header, streams) = Header::ref_from_prefix(tile.bytes).map_err(|_| TileError::Truncated {
+            needed_bytes: size_of::<Header>() as u64,
+            found_bytes: tile.bytes.len() as u64,
+        })?;
+        let value_reference = V::from_u64(header.value_reference.get());
+        if value_reference.to_u64() != header.value_reference.get() {
+            return Err(TileError::Field { field: "value_reference", found: header.value_reference.get() });
+        }
+        if header.reserved.get() != 0 {
+            return Err(TileError::Field { field: "reserved", found: header.reserved.get().into() });
+        }
+        let run_count = usize::from(header.run_count.get());
+        let (value_bits, length_bits) = (header.value_bit_width.into(), header.length_bit_width.into());
+        if run_count == 0 || run_count > tile.value_count {
+            return Err(TileError::Field { field: "run_count", found: run_count as u64 });
+        }
+        let (run_values, lengths) = sequence::Packed::parse(streams, run_count, value_bits, V::WIDTH.into())?;
+        let (run_lengths, _) = sequence::Packed::parse(lengths, run_count, length_bits, MAX_LENGTH_BITS)?;
+        let length_reference = header.length_reference.get().into();
+        check_lengths(&run_lengths, length_reference, tile.value_count as u64)?;
+        Ok(Metadata { value_reference, run_values, length_reference, run_lengths })
+    }
+
+    fn decompress_tile<V: Value>(metadata: &Metadata<'_, V>, values: &mut [V]) {
+        let mut rest = values;
+        for (residual, length) in metadata.run_values.iter().zip(metadata.run_lengths.iter()) {
+            let value = V::from_u64(residual).wrapping_add(metadata.value_reference);
+            let length =
+                usize::try_from(length + metadata.length_reference).unwrap_or(usize::MAX).min(rest.len());
+            let (run, behind) = std::mem::take(&mut rest).split_at_mut(length);
+            run.fill(value);
+            rest = behind;
+        }
+    }
+
+    fn encode_tile<V: Value>(_: &[u8], values: &[V], tile: &mut Vec<u8>) {
+        let runs: Vec<&[V]> = values.chunk_by(|left, right| left == right).collect();
+        let run_values: Vec<V> = runs.iter().filter_map(|run| run.first().copied()).collect();
+        // A tile has at most 1024 values, so lengths and their count fit.
+        let run_lengths: Vec<u16> =
+            runs.iter().map(|run| u16::try_from(run.len()).unwrap_or(u16::MAX)).collect();
+        let (value_reference, value_bits) = best_reference(&run_values);
+        let length_reference = run_lengths.iter().copied().min().unwrap_or_default();
+        let length_residuals: Vec<u16> = run_lengths.iter().map(|length| length - length_reference).collect();
+        let length_bits = bit_width(&length_residuals);
+        let header = Header {
+            value_reference: value_reference.to_u64().into(),
+            length_reference: length_reference.into(),
+            run_count: u16::try_from(runs.len()).unwrap_or(u16::MAX).into(),
+            value_bit_width: u8::try_from(value_bits).unwrap_or(u8::MAX),
+            length_bit_width: u8::try_from(length_bits).unwrap_or(u8::MAX),
+            reserved: 0.into(),
+        };
+        tile.extend_from_slice(header.as_bytes());
+        sequence::pack(&run_values, value_reference, value_bits, tile);
+        sequence::pack(&length_residuals, 0, length_bits, tile);
+    }
+}
+
+/// Every run has a value, and together they are as many as the tile has.
+fn check_lengths(lengths: &sequence::Packed<'_>, reference: u64, value_count: u64) -> Result<(), TileError> {
+    let (mut covered, mut shortest, mut run_count) = (0, u64::MAX, 0);
+    for length in lengths.iter() {
+        let length = length + reference;
+        covered += length;
+        shortest = shortest.min(length);
+        run_count += 1;
+    }
+    if covered == value_count && shortest > 0 {
+        return Ok(());
+    }
+    Err(TileError::Runs { run_count, covered, value_count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    codec_core::conformance!(CODEC);
+
+    fn encoded(values: &[u32]) -> Vec<u8> {
+        let mut tile = Vec::new();
+        Rfor::encode_tile(&[], values, &mut tile);
+        tile
+    }
+
+    #[test]
+    fn a_tile_of_one_run_is_its_header() {
+        assert_eq!(encoded(&[7; 1024]).len(), 16);
+    }
+
+    #[test]
+    fn runs_that_reach_past_the_tile_are_refused() {
+        let bytes = encoded(&[7; 1024]);
+        let tile = Tile { bytes: &bytes, shared: &[], value_count: 1000 };
+        let refused = Rfor::check_tile::<u32>(tile);
+        assert_eq!(refused, Err(TileError::Runs { run_count: 1, covered: 1024, value_count: 1000 }));
+    }
+
+    #[test]
+    fn a_run_of_no_values_is_refused() {
+        // Two runs of lengths 0 and 2: the sum is right, a length is not.
+        let mut bytes = encoded(&[1, 2]);
+        bytes[8] = 0;
+        bytes[13] = 2;
+        bytes.truncate(20);
+        bytes.extend_from_slice(&0b1000_u32.to_le_bytes());
+        let tile = Tile { bytes: &bytes, shared: &[], value_count: 2 };
+        assert_eq!(
+            Rfor::check_tile::<u32>(tile),
+            Err(TileError::Runs { run_count: 2, covered: 2, value_count: 2 })
+        );
+    }
+}
