@@ -1,6 +1,5 @@
 //! A buffer: many blocks. Encoded and decoded in parallel; read whole, by range, or single values.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use format_spec::{Kind, Layout, Order};
@@ -81,6 +80,10 @@ pub fn encode_values(
 pub trait BlockSource: Sync {
     /// Why a block's bytes cannot be had.
     type Error: std::error::Error + Send + 'static;
+    /// A block's bytes, borrowed where they are in memory.
+    type Bytes<'a>: AsRef<[u8]>
+    where
+        Self: 'a;
 
     /// Kind and width of the values.
     fn layout(&self) -> Layout;
@@ -88,11 +91,11 @@ pub trait BlockSource: Sync {
     fn value_count(&self) -> u64;
     /// Values of every block but the last; not 0 unless there are no values.
     fn values_per_block(&self) -> u32;
-    /// The bytes of a block, borrowed where they are in memory.
+    /// The bytes of a block.
     ///
     /// # Errors
     /// The bytes cannot be read.
-    fn block(&self, block_index: u32) -> Result<Cow<'_, [u8]>, Self::Error>;
+    fn block(&self, block_index: u32) -> Result<Self::Bytes<'_>, Self::Error>;
 }
 
 /// Decodes the values of `wanted`, in parallel over blocks. `values` has as many values.
@@ -195,7 +198,7 @@ fn with_block<S: BlockSource>(
     decode: impl FnOnce(Block<'_>) -> Result<(), BlockError>,
 ) -> Result<(), BufferError<S::Error>> {
     let bytes = source.block(block_index).map_err(|source| BufferError::Read { block_index, source })?;
-    let decoded = Block::parse(&bytes, registry).and_then(|block| {
+    let decoded = Block::parse(bytes.as_ref(), registry).and_then(|block| {
         let (found, expected) = (block.layout(), source.layout());
         if found != expected {
             let field = "kind and value_width";

@@ -4,7 +4,8 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::{
-    CONSTANT_BLOCK, FORMAT_VERSION, FormatError, Kind, Layout, Order, align, checksum, checksum_of, is_tile_size, is_zero,
+    CONSTANT_BLOCK, FORMAT_VERSION, FormatError, Kind, Layout, Order, align, checksum, checksum_of,
+    is_tile_size, is_zero,
 };
 
 /// Tiles and the tables before them begin at multiples of this many bytes.
@@ -112,7 +113,9 @@ impl<'a> BlockView<'a> {
         let first_tile = tables.offset_bytes;
         let computed = checksum_of(&[
             header.as_bytes().get(..60).unwrap_or_default(),
-            bytes.get(BlockHeader::BYTES..usize::try_from(first_tile).unwrap_or(usize::MAX)).unwrap_or_default(),
+            bytes
+                .get(BlockHeader::BYTES..usize::try_from(first_tile).unwrap_or(usize::MAX))
+                .unwrap_or_default(),
         ]);
         let stored = header.header_checksum.get();
         if stored != computed {
@@ -125,7 +128,17 @@ impl<'a> BlockView<'a> {
         } else {
             check_offsets(tile_offsets, first_tile, found_bytes)?;
         }
-        Ok(Self { header, layout, order, bytes, shared, tile_offsets, tile_checksums, tile_minima, tile_maxima })
+        Ok(Self {
+            header,
+            layout,
+            order,
+            bytes,
+            shared,
+            tile_offsets,
+            tile_checksums,
+            tile_minima,
+            tile_maxima,
+        })
     }
 
     /// Kind and width of the values.
@@ -217,7 +230,11 @@ impl<'a> BlockView<'a> {
             return Err(FormatError::Field { what: WHAT, field: "tile_index", found: tile_index.into() });
         };
         let (stored, computed) = (stored.get(), checksum(tile));
-        if stored == computed { Ok(()) } else { Err(FormatError::TileChecksum { tile_index, stored, computed }) }
+        if stored == computed {
+            Ok(())
+        } else {
+            Err(FormatError::TileChecksum { tile_index, stored, computed })
+        }
     }
 }
 
@@ -236,7 +253,8 @@ impl<'a> Tables<'a> {
             found_bytes: self.offset_bytes + self.rest.len() as u64,
         };
         let padded_bytes = align(table_bytes, TILE_ALIGNMENT).ok_or(truncated.clone())?;
-        let (Ok(table_len), Ok(padded_len)) = (usize::try_from(table_bytes), usize::try_from(padded_bytes)) else {
+        let (Ok(table_len), Ok(padded_len)) = (usize::try_from(table_bytes), usize::try_from(padded_bytes))
+        else {
             return Err(truncated);
         };
         let (padded, rest) = self.rest.split_at_checked(padded_len).ok_or(truncated.clone())?;
@@ -293,7 +311,9 @@ fn check_header(header: &BlockHeader, found_bytes: u64) -> Result<(Layout, Order
         return Err(field("constant", header.constant.get()));
     }
     let outside = |value: u64| layout.value_width < 64 && value >> layout.value_width != 0;
-    for (name, value) in [("min", header.min.get()), ("max", header.max.get()), ("constant", header.constant.get())] {
+    for (name, value) in
+        [("min", header.min.get()), ("max", header.max.get()), ("constant", header.constant.get())]
+    {
         let unordered = order == Order::None && value != 0 && name != "constant";
         if outside(value) || unordered {
             return Err(field(name, value));

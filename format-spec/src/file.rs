@@ -119,7 +119,11 @@ impl Trailer {
     /// They differ.
     pub fn verify(&self, footer: &[u8]) -> Result<(), FormatError> {
         let (stored, computed) = (self.footer_checksum.get(), self.computed_checksum(footer));
-        if stored == computed { Ok(()) } else { Err(FormatError::Checksum { what: "footer", stored, computed }) }
+        if stored == computed {
+            Ok(())
+        } else {
+            Err(FormatError::Checksum { what: "footer", stored, computed })
+        }
     }
 
     fn computed_checksum(&self, footer: &[u8]) -> u32 {

@@ -74,13 +74,17 @@ impl<'a> Footer<'a> {
         if needed_bytes != found_bytes {
             return Err(wrong_length);
         }
-        let (row_groups, rest) = elements::<U64>(rest, header.row_group_count.get()).ok_or(wrong_length.clone())?;
+        let (row_groups, rest) =
+            elements::<U64>(rest, header.row_group_count.get()).ok_or(wrong_length.clone())?;
         let (columns, rest) =
             elements::<ColumnEntry>(rest, header.column_count.get()).ok_or(wrong_length.clone())?;
         let schema_len = usize::try_from(header.schema_bytes.get()).map_err(|_| wrong_length.clone())?;
         let (schema, created_by) = rest.split_at_checked(schema_len).ok_or(wrong_length)?;
-        let created_by = str::from_utf8(created_by)
-            .map_err(|_| FormatError::Field { what: WHAT, field: "created_by", found: header.created_by_bytes.get().into() })?;
+        let created_by = str::from_utf8(created_by).map_err(|_| FormatError::Field {
+            what: WHAT,
+            field: "created_by",
+            found: header.created_by_bytes.get().into(),
+        })?;
         check_rows(row_groups, header.row_count.get())?;
         for column in columns {
             check_section_place(column, footer_offset)?;
@@ -155,7 +159,10 @@ fn check_section_place(column: &ColumnEntry, footer_offset: u64) -> Result<(), F
 }
 
 /// The first `count` elements of `bytes` and what follows; `None` where there are fewer.
-pub(crate) fn elements<T: FromBytes + Immutable + KnownLayout + Unaligned>(bytes: &[u8], count: u32) -> Option<(&[T], &[u8])> {
+pub(crate) fn elements<T: FromBytes + Immutable + KnownLayout + Unaligned>(
+    bytes: &[u8],
+    count: u32,
+) -> Option<(&[T], &[u8])> {
     <[T]>::ref_from_prefix_with_elems(bytes, usize::try_from(count).ok()?).ok()
 }
 

@@ -14,7 +14,8 @@ pub use file::{FILE_HEADER_BYTES, FileHeader, TRAILER_BYTES, Trailer};
 pub use footer::{ColumnEntry, Footer, FooterHeader, footer_bytes};
 pub use layout::{CONSTANT_BLOCK, Encoding, FIRST_PRIVATE_CODEC, Kind, Layout, Order, Role, is_tile_size};
 pub use section::{
-    BlockEntry, BufferEntry, ColumnSection, DictionaryEntry, NO_DICTIONARY, NodeChunk, SectionHeader, section_bytes,
+    BlockEntry, BufferEntry, ColumnSection, DictionaryEntry, NO_DICTIONARY, NodeChunk, SectionHeader,
+    section_bytes,
 };
 
 /// The layout version that this crate writes and reads.

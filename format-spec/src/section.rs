@@ -4,7 +4,9 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::footer::{count, elements};
-use crate::{Encoding, FILE_ALIGNMENT, FILE_HEADER_BYTES, FormatError, Layout, MAX_BLOCK_BYTES, Role, is_zero};
+use crate::{
+    Encoding, FILE_ALIGNMENT, FILE_HEADER_BYTES, FormatError, Layout, MAX_BLOCK_BYTES, Role, is_zero,
+};
 
 const WHAT: &str = "column section";
 
@@ -125,27 +127,27 @@ pub struct BlockEntry {
 
 /// A column section whose tables are proven to refer only to what is there. Whether a node has the buffers of its type is for the reader to check,
 /// who knows the schema.
-#[derive(Debug, Clone, Copy)]
-pub struct ColumnSection<'a> {
+#[derive(Debug, Clone)]
+pub struct ColumnSection {
     /// Nodes of the column's type tree.
     pub node_count: u32,
     /// Chunks of all nodes of row group 0, then of row group 1, and so on.
-    pub node_chunks: &'a [NodeChunk],
+    pub node_chunks: Vec<NodeChunk>,
     /// The dictionaries.
-    pub dictionaries: &'a [DictionaryEntry],
+    pub dictionaries: Vec<DictionaryEntry>,
     /// The buffers.
-    pub buffers: &'a [BufferEntry],
+    pub buffers: Vec<BufferEntry>,
     /// The blocks.
-    pub blocks: &'a [BlockEntry],
-    heap: &'a [u8],
+    pub blocks: Vec<BlockEntry>,
+    heap: Vec<u8>,
 }
 
-impl<'a> ColumnSection<'a> {
+impl ColumnSection {
     /// Proves a section of a file whose footer begins at `footer_offset` and that has `row_group_count` row groups. The checksum is the caller's to compare.
     ///
     /// # Errors
     /// Lengths that do not add up, indexes beyond their tables, unknown enumerations, value counts that do not add up, or blocks outside the file.
-    pub fn parse(bytes: &'a [u8], row_group_count: u32, footer_offset: u64) -> Result<Self, FormatError> {
+    pub fn parse(bytes: &[u8], row_group_count: u32, footer_offset: u64) -> Result<Self, FormatError> {
         let found_bytes = bytes.len() as u64;
         let (header, rest) = SectionHeader::ref_from_prefix(bytes).map_err(|_| FormatError::Truncated {
             what: WHAT,
@@ -168,21 +170,29 @@ impl<'a> ColumnSection<'a> {
         if needed_bytes != found_bytes {
             return Err(wrong_length());
         }
-        let chunk_count =
-            header.node_count.get().checked_mul(row_group_count).ok_or_else(wrong_length)?;
+        let chunk_count = header.node_count.get().checked_mul(row_group_count).ok_or_else(wrong_length)?;
         let (node_chunks, rest) = elements::<NodeChunk>(rest, chunk_count).ok_or_else(wrong_length)?;
         let (dictionaries, rest) =
             elements::<DictionaryEntry>(rest, header.dictionary_count.get()).ok_or_else(wrong_length)?;
-        let (buffers, rest) = elements::<BufferEntry>(rest, header.buffer_count.get()).ok_or_else(wrong_length)?;
-        let (blocks, heap) = elements::<BlockEntry>(rest, header.block_count.get()).ok_or_else(wrong_length)?;
-        let section = Self { node_count: header.node_count.get(), node_chunks, dictionaries, buffers, blocks, heap };
+        let (buffers, rest) =
+            elements::<BufferEntry>(rest, header.buffer_count.get()).ok_or_else(wrong_length)?;
+        let (blocks, heap) =
+            elements::<BlockEntry>(rest, header.block_count.get()).ok_or_else(wrong_length)?;
+        let section = Self {
+            node_count: header.node_count.get(),
+            node_chunks: node_chunks.to_vec(),
+            dictionaries: dictionaries.to_vec(),
+            buffers: buffers.to_vec(),
+            blocks: blocks.to_vec(),
+            heap: heap.to_vec(),
+        };
         section.check(footer_offset)?;
         Ok(section)
     }
 
     /// The chunk of node `node` in row group `row_group`; `None` beyond the tables.
     #[must_use]
-    pub fn node_chunk(&self, row_group: u32, node: u32) -> Option<&'a NodeChunk> {
+    pub fn node_chunk(&self, row_group: u32, node: u32) -> Option<&NodeChunk> {
         if node >= self.node_count {
             return None;
         }
@@ -192,40 +202,40 @@ impl<'a> ColumnSection<'a> {
 
     /// The buffers of a node chunk.
     #[must_use]
-    pub fn chunk_buffers(&self, chunk: &NodeChunk) -> &'a [BufferEntry] {
-        slice(self.buffers, chunk.first_buffer.get(), chunk.buffer_count.get().into()).unwrap_or_default()
+    pub fn chunk_buffers(&self, chunk: &NodeChunk) -> &[BufferEntry] {
+        slice(&self.buffers, chunk.first_buffer.get(), chunk.buffer_count.get().into()).unwrap_or_default()
     }
 
     /// The buffers of a dictionary.
     #[must_use]
-    pub fn dictionary_buffers(&self, dictionary: &DictionaryEntry) -> &'a [BufferEntry] {
-        slice(self.buffers, dictionary.first_buffer.get(), dictionary.buffer_count.get()).unwrap_or_default()
+    pub fn dictionary_buffers(&self, dictionary: &DictionaryEntry) -> &[BufferEntry] {
+        slice(&self.buffers, dictionary.first_buffer.get(), dictionary.buffer_count.get()).unwrap_or_default()
     }
 
     /// The blocks of a buffer.
     #[must_use]
-    pub fn buffer_blocks(&self, buffer: &BufferEntry) -> &'a [BlockEntry] {
-        slice(self.blocks, buffer.first_block.get(), buffer.block_count.get()).unwrap_or_default()
+    pub fn buffer_blocks(&self, buffer: &BufferEntry) -> &[BlockEntry] {
+        slice(&self.blocks, buffer.first_block.get(), buffer.block_count.get()).unwrap_or_default()
     }
 
     /// Min and max of a node chunk, where they are known.
     #[must_use]
-    pub fn statistics(&self, chunk: &NodeChunk) -> Option<(&'a [u8], &'a [u8])> {
+    pub fn statistics(&self, chunk: &NodeChunk) -> Option<(&[u8], &[u8])> {
         if chunk.statistics == 0 {
             return None;
         }
         let both = u32::from(chunk.min_bytes.get()) + u32::from(chunk.max_bytes.get());
-        slice(self.heap, chunk.statistics_offset.get(), both)?.split_at_checked(chunk.min_bytes.get().into())
+        slice(&self.heap, chunk.statistics_offset.get(), both)?.split_at_checked(chunk.min_bytes.get().into())
     }
 
     fn check(&self, footer_offset: u64) -> Result<(), FormatError> {
-        for chunk in self.node_chunks {
+        for chunk in &self.node_chunks {
             self.check_chunk(chunk)?;
         }
-        for dictionary in self.dictionaries {
+        for dictionary in &self.dictionaries {
             self.check_dictionary(dictionary)?;
         }
-        for buffer in self.buffers {
+        for buffer in &self.buffers {
             self.check_buffer(buffer)?;
         }
         self.blocks.iter().try_for_each(|block| check_block_place(block, footer_offset))
@@ -238,7 +248,7 @@ impl<'a> ColumnSection<'a> {
             return Err(FormatError::NotZero { what });
         }
         let (first, buffers) = (chunk.first_buffer.get(), chunk.buffer_count.get());
-        if slice(self.buffers, first, buffers.into()).is_none() {
+        if slice(&self.buffers, first, buffers.into()).is_none() {
             return Err(field("first_buffer", first.into()));
         }
         let encoding = Encoding::parse(chunk.encoding)?;
@@ -248,7 +258,9 @@ impl<'a> ColumnSection<'a> {
             return Err(field("dictionary", dictionary.into()));
         }
         let statistics_fit = match chunk.statistics {
-            0 => chunk.min_bytes.get() == 0 && chunk.max_bytes.get() == 0 && chunk.statistics_offset.get() == 0,
+            0 => {
+                chunk.min_bytes.get() == 0 && chunk.max_bytes.get() == 0 && chunk.statistics_offset.get() == 0
+            }
             1 => self.statistics(chunk).is_some(),
             _ => false,
         };
@@ -276,7 +288,7 @@ impl<'a> ColumnSection<'a> {
         if dictionary.flags.get() > 1 {
             return field("flags", dictionary.flags.get());
         }
-        match slice(self.buffers, dictionary.first_buffer.get(), dictionary.buffer_count.get()) {
+        match slice(&self.buffers, dictionary.first_buffer.get(), dictionary.buffer_count.get()) {
             Some(_) => Ok(()),
             None => field("first_buffer", dictionary.first_buffer.get()),
         }
@@ -287,7 +299,7 @@ impl<'a> ColumnSection<'a> {
         let mismatch = |field, found, expected| FormatError::Mismatch { what, field, found, expected };
         Role::parse(buffer.role)?;
         Layout::parse(what, buffer.kind, buffer.value_width)?;
-        let Some(blocks) = slice(self.blocks, buffer.first_block.get(), buffer.block_count.get()) else {
+        let Some(blocks) = slice(&self.blocks, buffer.first_block.get(), buffer.block_count.get()) else {
             let found = buffer.first_block.get().into();
             return Err(FormatError::Field { what, field: "first_block", found });
         };
@@ -338,7 +350,8 @@ pub fn section_bytes(
         heap_bytes: count(WHAT, "heap_bytes", heap.len())?.into(),
         reserved: 0.into(),
     };
-    let tables = [node_chunks.as_bytes(), dictionaries.as_bytes(), buffers.as_bytes(), blocks.as_bytes(), heap];
+    let tables =
+        [node_chunks.as_bytes(), dictionaries.as_bytes(), buffers.as_bytes(), blocks.as_bytes(), heap];
     let mut bytes = header.as_bytes().to_vec();
     for table in tables {
         bytes.extend_from_slice(table);
