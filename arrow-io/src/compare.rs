@@ -10,6 +10,7 @@
 //! Whole chunks are compared with arrow's range equality. Only a chunk that differs is cut in halves until the differing
 //! rows are found.
 
+mod nested;
 mod plain;
 mod schema;
 mod text;
@@ -24,7 +25,11 @@ use arrow::error::ArrowError;
 pub use schema::SchemaDifference;
 use schema::{ColumnPair, pair_columns, schema_differences};
 
-use plain::plain;
+#[cfg(feature = "formats")]
+pub(crate) use nested::{children, with_children};
+#[cfg(feature = "formats")]
+pub(crate) use plain::has_encoding;
+pub(crate) use plain::plain;
 
 /// What to compare and how much to remember.
 #[derive(Debug, Clone)]

@@ -326,7 +326,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Proves every tile: its checksum, its codec's check, and that its padding is zero where the codec tells the length.
+    /// Proves every tile: its checksum and its codec's check.
     ///
     /// # Errors
     /// The first tile that is wrong.

@@ -95,12 +95,6 @@ pub enum BlockError {
         /// Why.
         source: TileError,
     },
-    /// The bytes after a tile's encoding are not zero.
-    #[error("tile {tile_index} ends with padding that is not zero")]
-    Padding {
-        /// Index of the tile in its block.
-        tile_index: u32,
-    },
     /// The block holds other values than its user expects.
     #[error("the block's {field} is {found}, expected {expected}")]
     Unexpected {

@@ -52,7 +52,7 @@ impl<W: Write> ContainerWriter<W> {
         })
     }
 
-    /// Ends the file: the columns' sections in the order of the schema, then footer and trailer. Returns the sink, flushed.
+    /// Ends the file: the columns' sections in the order of the schema, then footer and trailer. Returns the sink, flushed, and the file's length.
     ///
     /// # Errors
     /// The sink cannot be written, or a count does not fit.
@@ -62,7 +62,7 @@ impl<W: Write> ContainerWriter<W> {
         sections: &[Vec<u8>],
         schema: &[u8],
         created_by: &str,
-    ) -> Result<W, ContainerError> {
+    ) -> Result<(W, u64), ContainerError> {
         let mut columns = Vec::with_capacity(sections.len());
         for section in sections {
             let offset = self.aligned(section)?;
@@ -77,7 +77,7 @@ impl<W: Write> ContainerWriter<W> {
         let footer_offset = self.aligned(&footer)?;
         self.write(Trailer::new(footer_offset, &footer).as_bytes())?;
         self.sink.flush().map_err(|source| ContainerError::Write { offset: self.offset, source })?;
-        Ok(self.sink)
+        Ok((self.sink, self.offset))
     }
 
     /// Pads to the file's alignment, writes `bytes`, and returns where they begin.

@@ -15,6 +15,9 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{ArrowNativeType, DataType, Field, Fields, RunEndIndexType, UnionFields, UnionMode};
 use arrow::error::ArrowError;
 
+#[cfg(feature = "formats")]
+use super::nested::children;
+
 /// The type that [`plain`] gives to arrays of `data_type`.
 ///
 /// Text becomes `LargeUtf8`, binary `LargeBinary`, each list-like type (maps too) `LargeList`, a union dense; a
@@ -38,6 +41,13 @@ pub(crate) fn plain_type(data_type: &DataType) -> DataType {
         DataType::Union(fields, _) => DataType::Union(plain_union_fields(fields), UnionMode::Dense),
         other => other.clone(),
     }
+}
+
+/// Whether arrays of `data_type` can hold a dictionary or run-end encoding at any depth.
+#[cfg(feature = "formats")]
+pub(crate) fn has_encoding(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+        || children(data_type).iter().any(|child| has_encoding(child.data_type()))
 }
 
 /// The values of `array` in the form of [`plain_type`]; the length is unchanged.

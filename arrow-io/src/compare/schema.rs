@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 
 use super::CompareOptions;
+use super::nested::children;
 
 /// One difference between two schemas. Columns inside columns are named by a dotted path.
 #[derive(Debug, Clone, PartialEq)]
@@ -268,21 +269,6 @@ fn built_alike(left: &DataType, right: &DataType) -> bool {
                     .all(|(left, right)| left.0 == right.0 && left.1.name() == right.1.name())
         }
         _ => false,
-    }
-}
-
-fn children(data_type: &DataType) -> Vec<FieldRef> {
-    match data_type {
-        DataType::List(child)
-        | DataType::LargeList(child)
-        | DataType::ListView(child)
-        | DataType::LargeListView(child)
-        | DataType::FixedSizeList(child, _)
-        | DataType::Map(child, _) => vec![child.clone()],
-        DataType::RunEndEncoded(run_ends, values) => vec![run_ends.clone(), values.clone()],
-        DataType::Struct(fields) => fields.iter().cloned().collect(),
-        DataType::Union(fields, _) => fields.iter().map(|(_, field)| field.clone()).collect(),
-        _ => Vec::new(),
     }
 }
 

@@ -309,3 +309,101 @@ fn runs_int64(n: usize) -> RunArray<Int16Type> {
     let ends: PrimitiveArray<Int16Type> = (1..=run_count).map(|run| Some((2 * run).min(n) as i16)).collect();
     RunArray::try_new(&ends, &primitive::<Int64Type>(run_count, |run| run as i64 * 9)).unwrap()
 }
+
+/// Types that a format may have trouble with although it holds their parts.
+pub fn edge_types(n: usize) -> RecordBatch {
+    let ints: ArrayRef = Arc::new(primitive::<Int32Type>(n, |row| row as i32));
+    let one_each: OffsetBuffer<i32> = OffsetBuffer::from_lengths(std::iter::repeat_n(1, n));
+    let list_of = |values: ArrayRef| ListArray::new(item(&values), one_each.clone(), values, nulls(n));
+    let struct_of = |values: ArrayRef| {
+        StructArray::new(
+            vec![Field::new("inner", values.data_type().clone(), true)].into(),
+            vec![values],
+            nulls(n),
+        )
+    };
+    let keys = primitive::<Int8Type>(n, |row| row as i8 % 3);
+    let interval: ArrayRef =
+        Arc::new(primitive::<IntervalMonthDayNanoType>(n, |_| IntervalMonthDayNano::new(1, 2, 3)));
+    let empty_lists = FixedSizeListArray::new(item(&ints), 0, new_empty_array(&DataType::Int32), nulls(n));
+    batch_of(vec![
+        named("empty_struct", StructArray::new_empty_fields(n, nulls(n))),
+        named("fixed_size_list_of_0", if n == 0 { empty_lists } else { zero_sized_lists(n) }),
+        named(
+            "fixed_size_binary_of_0",
+            FixedSizeBinaryArray::try_new(0, Vec::<u8>::new().into(), nulls(n))
+                .unwrap_or_else(|_| FixedSizeBinaryArray::new_null(0, n)),
+        ),
+        named(
+            "map_int_key",
+            map_of(Arc::new(Int32Array::from_iter_values(0..n as i32)), ints.clone(), false),
+        ),
+        named(
+            "map_sorted",
+            map_of(
+                Arc::new(StringArray::from_iter_values((0..n).map(|row| format!("k{row:04}")))),
+                ints.clone(),
+                true,
+            ),
+        ),
+        named("dictionary_of_struct", DictionaryArray::new(keys.clone(), Arc::new(pair_struct(3)))),
+        named(
+            "dictionary_of_binary",
+            DictionaryArray::new(keys.clone(), Arc::new(BinaryArray::from_vec(vec![b"a", b"bc", b""]))),
+        ),
+        named(
+            "dictionary_of_float64",
+            DictionaryArray::new(keys.clone(), Arc::new(Float64Array::from(vec![0.5, -0.0, 2.25]))),
+        ),
+        named(
+            "dictionary_of_boolean",
+            DictionaryArray::new(keys.clone(), Arc::new(BooleanArray::from(vec![true, false, true]))),
+        ),
+        named(
+            "dictionary_with_null_value",
+            DictionaryArray::new(keys, Arc::new(StringArray::from(vec![Some("a"), None, Some("b")]))),
+        ),
+        named("run_end_in_struct", struct_of(Arc::new(runs_utf8(n)))),
+        named("run_end_in_list", list_of(Arc::new(runs_int64(n)))),
+        named("list_of_null", list_of(Arc::new(NullArray::new(n)))),
+        named("list_of_list", list_of(Arc::new(list_of(ints.clone())))),
+        named("list_of_union", list_of(Arc::new(dense_union(n)))),
+        named("struct_of_interval", struct_of(interval)),
+        named("struct_of_binary_view", struct_of(Arc::new(BinaryViewArray::from_iter(bytes(n))))),
+        named(
+            "struct_of_duration",
+            struct_of(Arc::new(primitive::<DurationSecondType>(n, |row| row as i64))),
+        ),
+        named(
+            "decimal_of_negative_scale",
+            primitive::<Decimal128Type>(n, |row| row as i128).with_precision_and_scale(10, -2).unwrap(),
+        ),
+        named(
+            "timestamp_of_no_zone",
+            primitive::<TimestampSecondType>(n, |row| row as i64).with_timezone("Mars/Olympus"),
+        ),
+        named("date64_within_a_day", primitive::<Date64Type>(n, |row| 86_400_000 * row as i64 + 1)),
+    ])
+}
+
+fn zero_sized_lists(n: usize) -> FixedSizeListArray {
+    let data_type = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int32, true)), 0);
+    let data = ArrayData::builder(data_type)
+        .len(n)
+        .nulls(nulls(n))
+        .add_child_data(new_empty_array(&DataType::Int32).to_data())
+        .build()
+        .unwrap();
+    FixedSizeListArray::from(data)
+}
+
+fn map_of(keys: ArrayRef, values: ArrayRef, is_sorted: bool) -> MapArray {
+    let n = keys.len();
+    let fields = Fields::from(vec![
+        Field::new("key", keys.data_type().clone(), false),
+        Field::new("value", values.data_type().clone(), true),
+    ]);
+    let entries = StructArray::new(fields.clone(), vec![keys, values], None);
+    let field = Arc::new(Field::new("entries", DataType::Struct(fields), false));
+    MapArray::new(field, OffsetBuffer::from_lengths(std::iter::repeat_n(1, n)), entries, None, is_sorted)
+}

@@ -1,0 +1,330 @@
+//! Strings and binary values: from ends and bytes, or from codes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::downcast_integer;
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, DictionaryArray, PrimitiveArray, StringViewArray,
+    UInt32Array,
+};
+use arrow::buffer::{Buffer, NullBuffer};
+use arrow::datatypes::{ArrowDictionaryKeyType, DataType};
+use format_spec::{BufferEntry, Encoding};
+
+use super::buffers::check_dictionary;
+use super::{ChunkReader, Slots, build, restore};
+use crate::columns::tree::Node;
+use crate::error::TableError;
+
+/// Where slots are in the bytes or child slots that their ends count.
+pub(super) struct Extents {
+    /// Each slot's length.
+    pub lengths: Vec<u64>,
+    /// The slots' extents, neighbours joined, without empty ones.
+    pub ranges: Vec<Range<u64>>,
+    /// The last slot's end.
+    pub end: u64,
+}
+
+impl ChunkReader<'_> {
+    /// The strings of a node, in the field's type.
+    pub(super) fn strings(&self, node: &Node, slots: Slots<'_>) -> Result<ArrayRef, TableError> {
+        if slots.chunk.encoding == Encoding::Dictionary as u8 {
+            return self.coded_strings(node, &slots);
+        }
+        let array = match (slots.buffers.first(), slots.buffers.second()) {
+            (Some(ends), Some(bytes)) => {
+                let extents = self.slot_extents(node, ends, slots.ranges, bytes.value_count.get())?;
+                let whole = slots.reach_the_end();
+                self.check_covered(node, whole, extents.end, bytes.value_count.get())?;
+                let bytes = self.decode::<u8>(node, bytes, &extents.ranges)?;
+                byte_array(node, &extents.lengths, bytes, slots.nulls, self)?
+            }
+            _ => arrow::array::new_empty_array(&node.data_type),
+        };
+        restore::restore(node, node.field.data_type(), array)
+    }
+
+    /// Where the slots of `ranges` are in what the ends count; all of it below `limit`.
+    pub(super) fn slot_extents(
+        &self,
+        node: &Node,
+        ends: &BufferEntry,
+        ranges: &[Range<u64>],
+        limit: u64,
+    ) -> Result<Extents, TableError> {
+        // A slot begins where the one before it ends.
+        let with_start = |range: &Range<u64>| range.start.saturating_sub(1)..range.end;
+        let wanted: Vec<Range<u64>> =
+            ranges.iter().filter(|range| !range.is_empty()).map(with_start).collect();
+        let decoded = self.ends(node, ends, &wanted)?;
+        let mut extents = Extents { lengths: Vec::with_capacity(decoded.len()), ranges: Vec::new(), end: 0 };
+        let mut rest = decoded.as_slice();
+        for range in ranges.iter().filter(|range| !range.is_empty()) {
+            let before = usize::from(range.start > 0);
+            let slots = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+            let (mine, behind) = rest.split_at_checked(slots.saturating_add(before)).unwrap_or((rest, &[]));
+            rest = behind;
+            let (start, mine) = if before == 1 {
+                mine.split_first().map_or((0, mine), |(first, mine)| (*first, mine))
+            } else {
+                (0, mine)
+            };
+            let mut end = start;
+            for &next in mine {
+                if next < end || next > limit {
+                    return Err(
+                        self.impossible(node, format!("an end of {next} after {end}, of {limit} in all"))
+                    );
+                }
+                extents.lengths.push(next - end);
+                end = next;
+            }
+            extents.end = end;
+            match extents.ranges.last_mut() {
+                _ if end == start => {}
+                Some(last) if last.end == start => last.end = end,
+                _ => extents.ranges.push(start..end),
+            }
+        }
+        Ok(extents)
+    }
+
+    /// Where a whole row group is read, nothing may lie behind the last end.
+    pub(super) fn check_covered(
+        &self,
+        node: &Node,
+        whole: bool,
+        end: u64,
+        limit: u64,
+    ) -> Result<(), TableError> {
+        if whole && end != limit {
+            return Err(self.impossible(node, format!("the ends stop at {end} of {limit}")));
+        }
+        Ok(())
+    }
+
+    fn ends(&self, node: &Node, entry: &BufferEntry, ranges: &[Range<u64>]) -> Result<Vec<u64>, TableError> {
+        if entry.value_width == 64 {
+            return self.decode(node, entry, ranges);
+        }
+        Ok(self.decode::<u32>(node, entry, ranges)?.into_iter().map(u64::from).collect())
+    }
+
+    fn coded_strings(&self, node: &Node, slots: &Slots<'_>) -> Result<ArrayRef, TableError> {
+        let Some(entry) = slots.buffers.first() else {
+            return Ok(arrow::array::new_empty_array(node.field.data_type()));
+        };
+        let values = self.dictionary(node, slots.chunk.dictionary.get())?;
+        let codes: Vec<u32> = match entry.value_width {
+            8 => self.decode::<u8>(node, entry, slots.ranges)?.into_iter().map(u32::from).collect(),
+            16 => self.decode::<u16>(node, entry, slots.ranges)?.into_iter().map(u32::from).collect(),
+            _ => self.decode::<u32>(node, entry, slots.ranges)?,
+        };
+        if let Some(code) = codes.iter().find(|&&code| code as usize >= values.len()) {
+            return Err(
+                self.impossible(node, format!("code {code} of a dictionary of {} entries", values.len()))
+            );
+        }
+        if let DataType::Dictionary(key, plain) = node.field.data_type()
+            && **plain == node.data_type
+            && let Some(array) = keyed(key, &codes, slots.nulls.as_ref(), &values)
+        {
+            return Ok(array);
+        }
+        self.charge_copies(node, &codes, &values)?;
+        let codes = UInt32Array::new(codes.into(), slots.nulls.clone());
+        let array = arrow::compute::take(&values, &codes, None)
+            .map_err(|source| TableError::Arrow { column: node.path.clone(), source })?;
+        restore::restore(node, node.field.data_type(), array)
+    }
+
+    /// Charges what the entries' copies take: a code of one byte can name an entry of megabytes.
+    fn charge_copies(&self, node: &Node, codes: &[u32], values: &ArrayRef) -> Result<(), TableError> {
+        let length = |code: &u32| {
+            let index = *code as usize;
+            match values.data_type() {
+                DataType::Utf8 => values.as_string::<i32>().value_length(index).unsigned_abs().into(),
+                DataType::Binary => values.as_binary::<i32>().value_length(index).unsigned_abs().into(),
+                DataType::LargeUtf8 => values.as_string::<i64>().value_length(index).unsigned_abs(),
+                DataType::LargeBinary => values.as_binary::<i64>().value_length(index).unsigned_abs(),
+                _ => 16,
+            }
+        };
+        let bytes = codes.iter().fold(0_u64, |sum, code| sum.saturating_add(length(code)));
+        check_offsets(node, bytes)?;
+        self.budget.charge(node, bytes)
+    }
+
+    /// The entries of a dictionary as an array of the node's plain type; decoded once a column.
+    fn dictionary(&self, node: &Node, index: u32) -> Result<ArrayRef, TableError> {
+        let position = index as usize;
+        let (Some(cell), Some(entry)) =
+            (self.column.dictionaries.get(position), self.column.section.dictionaries.get(position))
+        else {
+            return Err(self.impossible(node, format!("no dictionary {index}")));
+        };
+        if let Some(values) = cell.get() {
+            return Ok(values.clone());
+        }
+        if entry.node.get() != node.index {
+            return Err(self.impossible(node, format!("dictionary {index} belongs to another node")));
+        }
+        let buffers = self.column.section.dictionary_buffers(entry);
+        check_dictionary(buffers, entry.entry_count.get(), entry.is_ordered())
+            .map_err(|source| self.refuse(node, source))?;
+        let values = self.dictionary_values(node, buffers, entry.entry_count.get())?;
+        Ok(cell.get_or_init(|| values).clone())
+    }
+
+    fn dictionary_values(
+        &self,
+        node: &Node,
+        buffers: &[BufferEntry],
+        entry_count: u64,
+    ) -> Result<ArrayRef, TableError> {
+        let (Some(ends), Some(bytes)) = (buffers.first(), buffers.get(1)) else {
+            return Ok(arrow::array::new_empty_array(&node.data_type));
+        };
+        let extents = self.slot_extents(node, ends, &[0..entry_count], bytes.value_count.get())?;
+        self.check_covered(node, true, extents.end, bytes.value_count.get())?;
+        let bytes = self.decode::<u8>(node, bytes, &extents.ranges)?;
+        byte_array(node, &extents.lengths, bytes, None, self)
+    }
+
+    /// The ranks of a dictionary whose entries do not ascend, proven to be a permutation that sorts them.
+    ///
+    /// # Errors
+    /// A rank that is none, or entries that are not distinct or not in the order that they claim.
+    pub fn check_dictionary_order(&self, node: &Node, index: u32) -> Result<(), TableError> {
+        let values = self.dictionary(node, index)?;
+        let Some(entry) = self.column.section.dictionaries.get(index as usize) else { return Ok(()) };
+        let buffers = self.column.section.dictionary_buffers(entry);
+        let count = values.len();
+        let mut codes: Vec<Option<usize>> = vec![None; count];
+        match buffers.get(2) {
+            None => codes = (0..count).map(Some).collect(),
+            Some(rank) => {
+                let ranks = self.decode::<u32>(node, rank, &[0..count as u64])?;
+                for (code, rank) in ranks.into_iter().enumerate() {
+                    match codes.get_mut(rank as usize) {
+                        Some(place @ None) => *place = Some(code),
+                        _ => {
+                            return Err(
+                                self.impossible(node, format!("dictionary: rank {rank} is no permutation"))
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        let codes: Vec<usize> = codes.into_iter().flatten().collect();
+        let ascends = |pair: &[usize]| match pair {
+            [left, right] => value_bytes(&values, *left) < value_bytes(&values, *right),
+            _ => true,
+        };
+        if codes.windows(2).all(ascends) {
+            return Ok(());
+        }
+        Err(self.impossible(node, "dictionary: its entries do not ascend as it claims".into()))
+    }
+}
+
+fn value_bytes(values: &ArrayRef, index: usize) -> &[u8] {
+    match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().value(index).as_bytes(),
+        DataType::LargeUtf8 => values.as_string::<i64>().value(index).as_bytes(),
+        DataType::Utf8View => values.as_string_view().value(index).as_bytes(),
+        DataType::Binary => values.as_binary::<i32>().value(index),
+        DataType::LargeBinary => values.as_binary::<i64>().value(index),
+        _ => values.as_binary_view().value(index),
+    }
+}
+
+/// An array of the node's plain type from its slots' lengths and bytes; strings are proven to be UTF-8.
+fn byte_array(
+    node: &Node,
+    lengths: &[u64],
+    bytes: Vec<u8>,
+    nulls: Option<NullBuffer>,
+    reader: &ChunkReader<'_>,
+) -> Result<ArrayRef, TableError> {
+    let (data_type, view) = match &node.data_type {
+        DataType::Utf8View => (DataType::LargeUtf8, true),
+        DataType::BinaryView => (DataType::LargeBinary, true),
+        other => (other.clone(), false),
+    };
+    reader.budget.charge(node, lengths.len() as u64 * 16)?;
+    let offsets = match data_type {
+        DataType::Utf8 | DataType::Binary => narrow_offsets(node, lengths)?,
+        _ => wide_offsets(lengths),
+    };
+    let data = ArrayData::builder(data_type).len(lengths.len()).nulls(nulls);
+    let array = build(node, data.add_buffer(offsets).add_buffer(Buffer::from_vec(bytes)))?;
+    Ok(match (&node.data_type, view) {
+        (DataType::Utf8View, true) => Arc::new(StringViewArray::from(array.as_string::<i64>())),
+        (DataType::BinaryView, true) => Arc::new(BinaryViewArray::from(array.as_binary::<i64>())),
+        _ => array,
+    })
+}
+
+/// Arrow's 32-bit offsets of slots of these lengths.
+pub(super) fn narrow_offsets(node: &Node, lengths: &[u64]) -> Result<Buffer, TableError> {
+    let total = lengths.iter().fold(0_u64, |sum, &length| sum.saturating_add(length));
+    check_offsets(node, total)?;
+    let mut end = 0_i32;
+    let offsets = std::iter::once(0).chain(lengths.iter().map(|&length| {
+        // The total fits, so every part does.
+        end = end.saturating_add(i32::try_from(length).unwrap_or(i32::MAX));
+        end
+    }));
+    Ok(Buffer::from_vec(offsets.collect::<Vec<i32>>()))
+}
+
+/// Arrow's 64-bit offsets of slots of these lengths.
+pub(super) fn wide_offsets(lengths: &[u64]) -> Buffer {
+    let mut end = 0_i64;
+    let offsets = std::iter::once(0).chain(lengths.iter().map(|&length| {
+        end = end.saturating_add_unsigned(length);
+        end
+    }));
+    Buffer::from_vec(offsets.collect::<Vec<i64>>())
+}
+
+/// One array of a type with 32-bit offsets holds less than 2 GiB; fewer rows at once hold less.
+fn check_offsets(node: &Node, needed_bytes: u64) -> Result<(), TableError> {
+    const LIMIT: u64 = i32::MAX as u64;
+    let narrow =
+        matches!(node.data_type, DataType::Utf8 | DataType::Binary | DataType::List(_) | DataType::Map(..));
+    if narrow && needed_bytes > LIMIT {
+        return Err(TableError::Memory { column: node.path.clone(), needed_bytes, limit: LIMIT });
+    }
+    Ok(())
+}
+
+/// A dictionary array with the codes as keys of type `key`; `None` where they do not fit.
+fn keyed(key: &DataType, codes: &[u32], nulls: Option<&NullBuffer>, values: &ArrayRef) -> Option<ArrayRef> {
+    fn of<K: ArrowDictionaryKeyType>(
+        codes: &[u32],
+        nulls: Option<&NullBuffer>,
+        values: &ArrayRef,
+    ) -> Option<ArrayRef>
+    where
+        K::Native: TryFrom<u32>,
+    {
+        let keys: Vec<K::Native> =
+            codes.iter().map(|&code| K::Native::try_from(code).ok()).collect::<Option<_>>()?;
+        let keys = PrimitiveArray::<K>::new(keys.into(), nulls.cloned());
+        Some(Arc::new(DictionaryArray::<K>::try_new(keys, values.clone()).ok()?))
+    }
+    macro_rules! of_key {
+        ($key:ty) => {
+            of::<$key>(codes, nulls, values)
+        };
+    }
+    downcast_integer! {
+        key => (of_key),
+        _ => None,
+    }
+}

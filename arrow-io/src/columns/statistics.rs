@@ -1,0 +1,125 @@
+//! Minima and maxima of a node in one row group: SPEC.md section 4.
+
+use std::cmp::Ordering;
+
+use arrow::datatypes::DataType;
+use codec_core::statistics::range;
+use codec_core::{Order, OwnedValues, Value, with_values};
+
+use super::build::{Content, NodeBuilder};
+use super::tree::{Limb, Node, Shape};
+
+/// A value longer than this makes the pair unknown.
+const MAX_VALUE_BYTES: usize = 64;
+
+/// Smallest and largest value of what `builder` has collected, as SPEC.md stores them; `None` where there is no value, or the type has none.
+#[must_use]
+pub fn extremes(node: &Node, builder: &NodeBuilder) -> Option<(Vec<u8>, Vec<u8>)> {
+    // Values under nulls are copies of others and NaNs are left out: what is left must be something.
+    if builder.slot_count == builder.null_count + builder.nan_count {
+        return None;
+    }
+    match (&builder.content, &node.shape) {
+        (Content::Limbs(limbs), Shape::Boolean) => {
+            let [OwnedValues::U8(values)] = limbs.as_slice() else { return None };
+            Some(single(values, Order::Unsigned))
+        }
+        (Content::Limbs(values), Shape::Limbs(limbs)) => match (values.as_slice(), limbs.as_slice()) {
+            ([values], [limb]) if !matches!(node.data_type, DataType::FixedSizeBinary(_)) => {
+                Some(with_values!(OwnedValues, values, values => single(values, limb.order)))
+            }
+            _ => wide(node, values, limbs),
+        },
+        (Content::FixedBytes(bytes), Shape::FixedBytes(stride)) => byte_extremes(
+            valid_slots(builder).filter_map(|slot| bytes.get(slot * stride..(slot + 1) * stride)),
+        ),
+        (Content::Bytes { ends, bytes }, Shape::Bytes) => {
+            let value = |slot: usize| {
+                let end = usize::try_from(*ends.get(slot)?).ok()?;
+                let start = match slot.checked_sub(1) {
+                    Some(before) => usize::try_from(*ends.get(before)?).ok()?,
+                    None => 0,
+                };
+                bytes.get(start..end)
+            };
+            byte_extremes(valid_slots(builder).filter_map(value))
+        }
+        (Content::Codes(codes), Shape::Bytes) => {
+            let dictionary = builder.coding.dictionary()?;
+            // Codes of nulls before the first value are u32::MAX until they are filled in: no entry has that code.
+            let mut used = codes.clone();
+            used.sort_unstable();
+            used.dedup();
+            let known = used.into_iter().filter(|&code| u64::from(code) < dictionary.len() as u64);
+            byte_extremes(known.map(|code| dictionary.entry(code)))
+        }
+        _ => None,
+    }
+}
+
+fn single<V: Value>(values: &[V], order: Order) -> (Vec<u8>, Vec<u8>) {
+    let (min, max) = range(values, order);
+    (min.as_bytes().to_vec(), max.as_bytes().to_vec())
+}
+
+/// Values of several limbs, and binary ones of any number: found by comparing slot with slot. Intervals have no order.
+fn wide(node: &Node, values: &[OwnedValues], limbs: &[Limb]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let count = values.first()?.as_values().len();
+    let compare = match node.data_type {
+        DataType::Decimal128(..) | DataType::Decimal256(..) => compare_integers,
+        DataType::FixedSizeBinary(_) => compare_bytes,
+        _ => return None,
+    };
+    let (mut min, mut max) = (0, 0);
+    for slot in 1..count {
+        if compare(values, slot, min) == Ordering::Less {
+            min = slot;
+        } else if compare(values, slot, max) == Ordering::Greater {
+            max = slot;
+        }
+    }
+    let bytes = |slot| {
+        let mut bytes = Vec::new();
+        for (values, limb) in values.iter().zip(limbs) {
+            let stored = limb_at(values, slot).to_le_bytes();
+            bytes.extend_from_slice(stored.get(..usize::from(limb.width / 8)).unwrap_or_default());
+        }
+        bytes
+    };
+    Some((bytes(min), bytes(max)))
+}
+
+/// Two's complement integers, the least significant limb first.
+fn compare_integers(values: &[OwnedValues], left: usize, right: usize) -> Ordering {
+    let Some((top, rest)) = values.split_last() else { return Ordering::Equal };
+    let signed = limb_at(top, left).cast_signed().cmp(&limb_at(top, right).cast_signed());
+    rest.iter()
+        .rev()
+        .fold(signed, |order, limb| order.then_with(|| limb_at(limb, left).cmp(&limb_at(limb, right))))
+}
+
+/// Bytes in order, of which each limb holds some as a little-endian integer.
+fn compare_bytes(values: &[OwnedValues], left: usize, right: usize) -> Ordering {
+    let limb = |values: &OwnedValues, slot| limb_at(values, slot).swap_bytes();
+    values.iter().fold(Ordering::Equal, |order, values| {
+        order.then_with(|| limb(values, left).cmp(&limb(values, right)))
+    })
+}
+
+fn limb_at(values: &OwnedValues, slot: usize) -> u64 {
+    with_values!(OwnedValues, values, values => values.get(slot).map_or(0, |value| value.to_u64()))
+}
+
+fn valid_slots(builder: &NodeBuilder) -> impl Iterator<Item = usize> {
+    let count = usize::try_from(builder.slot_count).unwrap_or(usize::MAX);
+    (0..count).filter(|&slot| builder.null_count == 0 || builder.validity.get(slot) == Some(&1))
+}
+
+fn byte_extremes<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut both: Option<(&[u8], &[u8])> = None;
+    for value in values {
+        both = Some(both.map_or((value, value), |(min, max)| (min.min(value), max.max(value))));
+    }
+    let (min, max) = both?;
+    (min.len() <= MAX_VALUE_BYTES && max.len() <= MAX_VALUE_BYTES).then(|| (min.to_vec(), max.to_vec()))
+}

@@ -1,0 +1,211 @@
+//! Parquet files, read and written by the `parquet` crate.
+
+use std::io::Write;
+use std::ops::Range;
+
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use ::parquet::arrow::{ArrowWriter, ProjectionMask};
+use ::parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+
+use super::FormatError;
+use super::options::{ParquetCompression, ReadOptions, WriteOptions};
+use super::projection::selected_columns;
+use super::reader::Opened;
+use super::rows::{clamped, row_count_of};
+use super::sink::{OUTPUT, Sink};
+use super::source::Source;
+
+/// A row group is also closed when it holds about this many encoded bytes, which bounds the writer's memory.
+const MAX_ROW_GROUP_BYTES: usize = 512 * 1024 * 1024;
+
+pub(super) fn open(source: Source, options: &ReadOptions) -> Result<Opened, FormatError> {
+    let name = source.name.clone();
+    let failed = |source| FormatError::Parquet { name: name.clone(), source };
+    let file = source.into_file()?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, ArrowReaderOptions::new())
+        .map_err(failed)?;
+
+    let group_rows = row_group_rows(&name, &builder)?;
+    let rows = clamped(options.rows.as_ref(), group_rows.iter().sum());
+    let row_count = row_count_of(&rows);
+    let selected = select_row_groups(&group_rows, &rows);
+    let schema = builder.schema().clone();
+    let columns = selected_columns(&name, &schema, options.columns.as_deref())?;
+
+    let mask = match &columns {
+        Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied()),
+        None => ProjectionMask::all(),
+    };
+    let reader = builder
+        .with_batch_size(options.batch_rows.max(1))
+        .with_row_groups(selected.row_groups)
+        .with_offset(selected.offset)
+        .with_limit(usize::try_from(row_count).unwrap_or(usize::MAX))
+        .with_projection(mask)
+        .build()
+        .map_err(failed)?;
+    let reader = Restored::new(reader, schema, columns.as_deref());
+    let reader = Box::new(reader.map_err(|error| arrow_error(&name, error))?);
+    Ok(Opened { reader, row_count: Some(row_count), counts_rows: true })
+}
+
+fn arrow_error(name: &str, source: ArrowError) -> FormatError {
+    FormatError::Arrow { input: name.to_owned(), format: super::Format::Parquet, source }
+}
+
+type Builder = ParquetRecordBatchReaderBuilder<std::fs::File>;
+
+fn row_group_rows(name: &str, builder: &Builder) -> Result<Vec<u64>, FormatError> {
+    let groups = builder.metadata().row_groups().iter().enumerate();
+    groups
+        .map(|(index, group)| {
+            u64::try_from(group.num_rows()).map_err(|_| {
+                FormatError::malformed(name, format!("row group {index} claims {} rows", group.num_rows()))
+            })
+        })
+        .collect()
+}
+
+struct SelectedRowGroups {
+    row_groups: Vec<usize>,
+    /// Rows to skip in the first of them.
+    offset: usize,
+}
+
+/// The row groups that hold any of `rows`.
+fn select_row_groups(group_rows: &[u64], rows: &Range<u64>) -> SelectedRowGroups {
+    let mut selected = SelectedRowGroups { row_groups: Vec::new(), offset: 0 };
+    let mut start = 0_u64;
+    for (index, row_count) in group_rows.iter().enumerate() {
+        let end = start.saturating_add(*row_count);
+        if start < rows.end && end > rows.start {
+            if selected.row_groups.is_empty() {
+                selected.offset = usize::try_from(rows.start.saturating_sub(start)).unwrap_or(usize::MAX);
+            }
+            selected.row_groups.push(index);
+        }
+        start = end;
+    }
+    selected
+}
+
+/// The `parquet` crate's reader leaves out the table's metadata and returns the selected columns in the file's order; this
+/// puts both right.
+struct Restored {
+    reader: ParquetRecordBatchReader,
+    schema: SchemaRef,
+    /// Where the reader has each column.
+    order: Vec<usize>,
+}
+
+impl Restored {
+    fn new(
+        reader: ParquetRecordBatchReader,
+        schema: SchemaRef,
+        columns: Option<&[usize]>,
+    ) -> Result<Self, ArrowError> {
+        let Some(columns) = columns else {
+            let order = (0..schema.fields().len()).collect();
+            return Ok(Self { reader, schema, order });
+        };
+        let mut in_file_order = columns.to_vec();
+        in_file_order.sort_unstable();
+        let order = columns.iter().filter_map(|column| in_file_order.binary_search(column).ok()).collect();
+        Ok(Self { reader, schema: schema.project(columns)?.into(), order })
+    }
+
+    fn restored(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let columns = self.order.iter().map(|column| batch.column(*column).clone()).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+    }
+}
+
+impl Iterator for Restored {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.reader.next()?;
+        Some(batch.and_then(|batch| self.restored(&batch)))
+    }
+}
+
+impl RecordBatchReader for Restored {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// Writes a Parquet file with the Arrow schema embedded, so that types and metadata come back as they were.
+pub(super) struct ParquetSink {
+    writer: ArrowWriter<Box<dyn Write + Send>>,
+    row_group_rows: usize,
+}
+
+impl ParquetSink {
+    pub(super) fn new(
+        output: Box<dyn Write + Send>,
+        schema: SchemaRef,
+        options: &WriteOptions,
+    ) -> Result<Self, FormatError> {
+        let row_group_rows = options.parquet_row_group_rows.max(1);
+        let properties = WriterProperties::builder()
+            .set_compression(compression(options.parquet_compression).map_err(write_error)?)
+            .set_max_row_group_row_count(Some(row_group_rows))
+            .set_max_row_group_bytes(Some(MAX_ROW_GROUP_BYTES))
+            .build();
+        let writer = ArrowWriter::try_new(output, schema, Some(properties)).map_err(write_error)?;
+        Ok(Self { writer, row_group_rows })
+    }
+}
+
+fn compression(compression: ParquetCompression) -> Result<Compression, ParquetError> {
+    Ok(match compression {
+        ParquetCompression::None => Compression::UNCOMPRESSED,
+        ParquetCompression::Snappy => Compression::SNAPPY,
+        ParquetCompression::Gzip => Compression::GZIP(GzipLevel::default()),
+        ParquetCompression::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level)?),
+    })
+}
+
+fn write_error(source: ParquetError) -> FormatError {
+    FormatError::Parquet { name: OUTPUT.to_owned(), source }
+}
+
+impl Sink for ParquetSink {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), FormatError> {
+        // The writer cuts longer batches by recursion.
+        for start in (0..batch.num_rows()).step_by(self.row_group_rows) {
+            let row_count = self.row_group_rows.min(batch.num_rows() - start);
+            self.writer.write(&batch.slice(start, row_count)).map_err(write_error)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), FormatError> {
+        self.writer.finish().map_err(write_error)?;
+        self.writer.inner_mut().flush().map_err(|error| FormatError::io(OUTPUT, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::select_row_groups;
+
+    #[test]
+    fn only_row_groups_that_meet_the_range_are_selected() {
+        let selected = select_row_groups(&[100, 0, 50, 100], &(120..151));
+        assert_eq!((selected.row_groups, selected.offset), (vec![2, 3], 20));
+        let selected = select_row_groups(&[100, 50], &(0..100));
+        assert_eq!((selected.row_groups, selected.offset), (vec![0], 0));
+        let selected = select_row_groups(&[100, 50], &(150..150));
+        assert_eq!((selected.row_groups, selected.offset), (vec![], 0));
+    }
+}

@@ -1,0 +1,229 @@
+//! Proves all of a file: every byte under its checksum, every value decoded, every statistic true.
+
+use codec_core::statistics::{range, union};
+use codec_core::{Block, BlockError, BufferError, Value};
+use format_spec::{BufferEntry, NodeChunk, Order, Role};
+use rayon::prelude::*;
+
+use super::reader::{ReadOptions, Table};
+use crate::columns::build::{Coding, NodeBuilder};
+use crate::columns::read::{Budget, ChunkReader, LoadedColumn, role_name};
+use crate::columns::statistics::extremes;
+use crate::columns::tree::Node;
+use crate::error::TableError;
+
+/// What was proven.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Rows decoded.
+    pub row_count: u64,
+    /// Blocks proven.
+    pub block_count: u64,
+    /// Tiles proven.
+    pub tile_count: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+impl Table {
+    /// Proves the whole file: structures that tile it, all checksums, all tiles, all values, and that the statistics of tiles, blocks and row groups are those of the
+    /// values. `progress` hears after each row group of a column how many of all there are.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn verify(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Verified, TableError> {
+        let column_count = self.schema().fields().len();
+        let columns: Vec<&LoadedColumn> =
+            (0..column_count).into_par_iter().map(|index| self.column(index)).collect::<Result<_, _>>()?;
+        let sections: Vec<_> = columns.iter().map(|column| column.section.clone()).collect();
+        self.container().verify_extents(&sections)?;
+        let steps = column_count as u64 * self.row_groups().len() as u64;
+        let done = std::sync::atomic::AtomicU64::new(0);
+        let counted: Vec<(u64, u64)> = columns
+            .par_iter()
+            .map(|column| {
+                let counts = self.verify_blocks(column)?;
+                for (row_group, _, rows) in self.row_group_starts() {
+                    self.verify_chunk(column, row_group, rows)?;
+                    progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, steps);
+                }
+                self.verify_dictionaries(column)?;
+                Ok(counts)
+            })
+            .collect::<Result<_, TableError>>()?;
+        Ok(Verified {
+            row_count: self.row_count(),
+            block_count: counted.iter().map(|(blocks, _)| blocks).sum(),
+            tile_count: counted.iter().map(|(_, tiles)| tiles).sum(),
+            file_bytes: self.container().file_bytes(),
+        })
+    }
+
+    /// Proves every block of a column, whichever buffer it belongs to, and counts blocks and tiles.
+    fn verify_blocks(&self, column: &LoadedColumn) -> Result<(u64, u64), TableError> {
+        let (mut block_count, mut tile_count) = (0, 0);
+        for entry in &column.section.buffers {
+            for (block_index, block) in (0_u32..).zip(column.section.buffer_blocks(entry)) {
+                let failed = |source| block_error(column, entry, source);
+                let bytes = self
+                    .container()
+                    .block(block)
+                    .map_err(|source| failed(BufferError::Read { block_index, source }))?;
+                let tiles = verify_block(bytes.as_ref(), self.registry())
+                    .map_err(|source| failed(BufferError::Block { block_index, source }))?;
+                block_count += 1;
+                tile_count += u64::from(tiles);
+            }
+        }
+        Ok((block_count, tile_count))
+    }
+
+    /// Decodes a column's row group and compares the counts and statistics of all its nodes with the values.
+    fn verify_chunk(&self, column: &LoadedColumn, row_group: u32, rows: u64) -> Result<(), TableError> {
+        let mut builder = NodeBuilder::new(&column.node, &mut |_| Coding::Direct);
+        let mut start = 0;
+        let mut window = rows;
+        while start < rows {
+            let budget = Budget::new(ReadOptions::default().memory_bytes);
+            let reader = ChunkReader {
+                container: self.container(),
+                registry: self.registry(),
+                column,
+                row_group,
+                budget: &budget,
+            };
+            let end = rows.min(start + window);
+            match reader.read(&[start..end], rows) {
+                Err(error) if error.wants_fewer_rows() && window > 1 => window = window.div_ceil(4),
+                Err(error) => return Err(error),
+                Ok(array) => {
+                    builder.append(&column.node, &array)?;
+                    start = end;
+                }
+            }
+        }
+        self.verify_statistics(column, &column.node, &builder, row_group)
+    }
+
+    fn verify_statistics(
+        &self,
+        column: &LoadedColumn,
+        node: &Node,
+        builder: &NodeBuilder,
+        row_group: u32,
+    ) -> Result<(), TableError> {
+        if let Some(chunk) = column.section.node_chunk(row_group, node.index) {
+            let lie = lie(node, chunk, builder, column.section.statistics(chunk));
+            if let Some(what) = lie {
+                let reason = format!("its {what} in the file is not that of the values");
+                let place = format!("row group {row_group}");
+                return Err(TableError::Values { column: node.path.clone(), place, reason });
+            }
+        }
+        let children = node.children.iter().zip(&builder.children);
+        children
+            .into_iter()
+            .try_for_each(|(node, builder)| self.verify_statistics(column, node, builder, row_group))
+    }
+
+    fn verify_dictionaries(&self, column: &LoadedColumn) -> Result<(), TableError> {
+        let nodes = column.node.preorder();
+        for (index, entry) in (0_u32..).zip(&column.section.dictionaries) {
+            let node = usize::try_from(entry.node.get()).ok().and_then(|index| nodes.get(index));
+            let Some(node) = node else { continue };
+            let budget = Budget::new(ReadOptions::default().memory_bytes);
+            let reader = ChunkReader {
+                container: self.container(),
+                registry: self.registry(),
+                column,
+                row_group: 0,
+                budget: &budget,
+            };
+            reader.check_dictionary_order(node, index)?;
+        }
+        Ok(())
+    }
+}
+
+/// Which count or statistic of a chunk is not that of the values, if one is not.
+fn lie(
+    node: &Node,
+    chunk: &NodeChunk,
+    builder: &NodeBuilder,
+    stored: Option<(&[u8], &[u8])>,
+) -> Option<&'static str> {
+    if builder.slot_count != chunk.slot_count.get() {
+        return Some("slot_count");
+    }
+    if builder.null_count != chunk.null_count.get() {
+        return Some("null_count");
+    }
+    if builder.nan_count != chunk.nan_count.get() {
+        return Some("nan_count");
+    }
+    let (min, max) = stored?;
+    let (true_min, true_max) = extremes(node, builder).unwrap_or_default();
+    if min != true_min {
+        return Some("min");
+    }
+    (max != true_max).then_some("max")
+}
+
+/// Proves a block, its tiles and their statistics; returns the number of tiles.
+fn verify_block(bytes: &[u8], registry: &codec_core::Registry) -> Result<u32, BlockError> {
+    let block = Block::parse(bytes, registry)?;
+    let checked = block.check()?;
+    if block.view().order() == Order::None {
+        // Nothing claims anything about the values; decoding them is the column's proof.
+        return Ok(block.view().tile_count());
+    }
+    match block.layout().value_width {
+        8 => verify_ranges::<u8>(checked.block())?,
+        16 => verify_ranges::<u16>(checked.block())?,
+        32 => verify_ranges::<u32>(checked.block())?,
+        _ => verify_ranges::<u64>(checked.block())?,
+    }
+    Ok(block.view().tile_count())
+}
+
+/// Compares the ranges of tiles and block with the values: a tile at a time, so that what a block claims to hold is never in memory at once.
+fn verify_ranges<V: Value>(block: &Block<'_>) -> Result<(), BlockError> {
+    let (view, order) = (block.view(), block.view().order());
+    let mut values = vec![V::default(); block.tile_size()];
+    let mut whole: Option<(V, V)> = view.constant().map(|constant| range(&[V::from_u64(constant)], order));
+    for tile_index in 0..view.tile_count() {
+        let count = usize::try_from(view.tile_value_count(tile_index)).unwrap_or_default();
+        let tile = values.get_mut(..count).unwrap_or_default();
+        block.decode_tile(tile_index, tile)?;
+        let found = range(tile, order);
+        compare_range(found, view.tile_range(tile_index).unwrap_or_default())?;
+        whole = Some(whole.map_or(found, |whole| union(whole, found, order)));
+    }
+    compare_range(whole.unwrap_or_default(), (view.header.min.get(), view.header.max.get()))
+}
+
+fn compare_range<V: Value>(
+    (min, max): (V, V),
+    (stored_min, stored_max): (u64, u64),
+) -> Result<(), BlockError> {
+    for (field, found, expected) in [("min", stored_min, min.to_u64()), ("max", stored_max, max.to_u64())] {
+        if found != expected {
+            return Err(BlockError::Unexpected { field, found, expected });
+        }
+    }
+    Ok(())
+}
+
+fn block_error(
+    column: &LoadedColumn,
+    entry: &BufferEntry,
+    source: BufferError<container::ContainerError>,
+) -> TableError {
+    let role = Role::parse(entry.role).map_or("buffer", role_name);
+    TableError::Buffer {
+        column: column.node.path.clone(),
+        place: "a row group or dictionary".into(),
+        role,
+        source: Box::new(source),
+    }
+}
