@@ -14,7 +14,8 @@ Interval(YearMonth) as the stored integer; Interval(DayTime) as [days, milliseco
 lists as lists; structs as objects (as a list of [name, value] if names repeat); maps as lists of [key, value]; unions as [type_id, value];
 nulls as null. Dictionary, run-end encoded and view types are printed as their values.
 
-For clarity whole columns are Python lists; a node or buffer of more than 2^26 values is refused as this reader's own limit.
+The blocks and codecs are in reader_blocks.py, the schema in reader_schema.py. Whole columns are Python lists; a node or
+buffer of more than 2^26 values is refused as this reader's own limit.
 """
 from __future__ import annotations
 
@@ -247,13 +248,13 @@ class Column:
         """What is printed for raw values, after their statistics are checked."""
         buffers.finish()
         present = {value for value, ok in zip(raw, valid) if ok}
+        rendered = {value: node.type.render(value) for value in present}
         nans = {value for value in present if node.type.is_float() and is_nan(unsigned(value), 8 * len(value))}
         nan_count = sum(ok and value in nans for value, ok in zip(raw, valid))
         check(chunk.nan_count == nan_count, f"nan_count is {chunk.nan_count}, not {nan_count}")
         if chunk.statistics:
             found = self.check_range(node.type, chunk, present - nans)
             self.statistics[group][-1].update(zip(("min", "max"), map(node.type.render, found)))
-        rendered = {value: node.type.render(value) for value in present}
         return [rendered.get(value) for value in raw]
 
     def check_range(self, kind: Type, chunk, covered: set) -> tuple:
