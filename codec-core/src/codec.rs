@@ -30,6 +30,9 @@ pub trait Codec: Send + Sync + 'static {
     const NAME: &'static str;
     /// What a tile's own header says, proven: decoding from it cannot fail.
     type Metadata<'a, V: Value>;
+    /// The device half: CUDA C++ with the same two hooks, as `codec::<name>` (the name with `_` for `-`); `None` where the codec has none. The contract is in
+    /// `gpu-decode/cuda/`; `codec-plain/cuda/plain.cuh` is the template.
+    const DEVICE_SOURCE: Option<&'static str> = None;
 
     /// Which values the codec can encode.
     fn supports(layout: Layout) -> bool;
@@ -69,6 +72,46 @@ pub trait Codec: Send + Sync + 'static {
     fn check_tile<V: Value>(tile: Tile<'_>) -> Result<(), TileError> {
         Self::resolve_metadata::<V>(tile).map(drop)
     }
+
+    /// What occurs in `tile` that the device half can be specialized for, as a set of up to 128 members that only the codec understands. The union over all tiles of a column
+    /// becomes the device half's template constants; the empty set stands for anything.
+    fn device_parameters<V: Value>(tile: Tile<'_>) -> DeviceParameters {
+        let _ = tile;
+        DeviceParameters::default()
+    }
+}
+
+/// A codec's set of what occurs in tiles, opaque to everyone else: see [`Codec::device_parameters`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceParameters {
+    /// Members 0 to 63.
+    pub low: u64,
+    /// Members 64 to 127.
+    pub high: u64,
+}
+
+impl DeviceParameters {
+    /// The set of `member` alone; empty for members from 128 on.
+    #[must_use]
+    pub const fn member(member: u32) -> Self {
+        match member {
+            0..64 => Self { low: 1 << member, high: 0 },
+            64..128 => Self { low: 0, high: 1 << (member - 64) },
+            _ => Self { low: 0, high: 0 },
+        }
+    }
+
+    /// All members of both sets.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self { low: self.low | other.low, high: self.high | other.high }
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.low == 0 && self.high == 0
+    }
 }
 
 /// A [`Codec`] without type parameters: what registries hold and blocks call.
@@ -98,6 +141,10 @@ pub trait AnyCodec: Send + Sync {
     /// # Errors
     /// As [`Codec::resolve_metadata`], or where `values` has another length than the tile.
     fn decompress_tile(&self, tile: Tile<'_>, values: ValuesMut<'_>) -> Result<(), TileError>;
+    /// [`Codec::DEVICE_SOURCE`].
+    fn device_source(&self) -> Option<&'static str>;
+    /// [`Codec::device_parameters`].
+    fn device_parameters(&self, tile: Tile<'_>, layout: Layout) -> DeviceParameters;
 }
 
 /// The form of codec `C` that registries hold.
@@ -148,6 +195,19 @@ impl<C: Codec> AnyCodec for Erased<C> {
             return Err(TileError::Room { value_count: tile.value_count as u64, room: values.len() as u64 });
         }
         with_values!(ValuesMut, values, values => decompress::<C, _>(tile, values))
+    }
+
+    fn device_source(&self) -> Option<&'static str> {
+        C::DEVICE_SOURCE
+    }
+
+    fn device_parameters(&self, tile: Tile<'_>, layout: Layout) -> DeviceParameters {
+        match layout.value_width {
+            8 => C::device_parameters::<u8>(tile),
+            16 => C::device_parameters::<u16>(tile),
+            32 => C::device_parameters::<u32>(tile),
+            _ => C::device_parameters::<u64>(tile),
+        }
     }
 }
 

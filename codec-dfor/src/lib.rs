@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use codec_core::packing::{best_reference, lanes};
-use codec_core::{AnyCodec, Codec, Kind, Layout, Tile, TileError, Value, erased};
+use codec_core::{AnyCodec, Codec, DeviceParameters, Kind, Layout, Tile, TileError, Value, erased};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -53,6 +53,7 @@ impl Codec for Dfor {
     const ID: u16 = 4;
     const NAME: &'static str = "dfor";
     type Metadata<'a, V: Value> = Metadata<'a, V>;
+    const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/dfor.cuh"));
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values
@@ -93,6 +94,13 @@ impl Codec for Dfor {
         let mut packed = vec![delta_reference];
         packed.extend_from_slice(&deltas);
         lanes::pack(&packed, delta_reference, bit_width, tile);
+    }
+
+    /// The set of bit widths.
+    fn device_parameters<V: Value>(tile: Tile<'_>) -> DeviceParameters {
+        Self::resolve_metadata::<V>(tile).map_or(DeviceParameters::default(), |metadata| {
+            DeviceParameters::member(metadata.residuals.bit_width())
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use codec_core::packing::{best_reference, lanes};
-use codec_core::{AnyCodec, Codec, Kind, Layout, Tile, TileError, Value, erased};
+use codec_core::{AnyCodec, Codec, DeviceParameters, Kind, Layout, Tile, TileError, Value, erased};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -32,6 +32,7 @@ impl Codec for Flbp {
     const ID: u16 = 2;
     const NAME: &'static str = "flbp";
     type Metadata<'a, V: Value> = Metadata<'a, V>;
+    const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/flbp.cuh"));
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values
@@ -63,6 +64,13 @@ impl Codec for Flbp {
             Header { reference: reference.to_u64().into(), bit_width: bit_width.into(), reserved: 0.into() };
         tile.extend_from_slice(header.as_bytes());
         lanes::pack(values, reference, bit_width, tile);
+    }
+
+    /// The set of bit widths.
+    fn device_parameters<V: Value>(tile: Tile<'_>) -> DeviceParameters {
+        Self::resolve_metadata::<V>(tile).map_or(DeviceParameters::default(), |metadata| {
+            DeviceParameters::member(metadata.residuals.bit_width())
+        })
     }
 }
 

@@ -21,6 +21,7 @@ impl Codec for Plain {
     const ID: u16 = 1;
     const NAME: &'static str = "plain";
     type Metadata<'a, V: Value> = Metadata<'a>;
+    const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/plain.cuh"));
 
     fn supports(_: Layout) -> bool {
         true

@@ -40,6 +40,7 @@ impl Codec for Rfor {
     const ID: u16 = 3;
     const NAME: &'static str = "rfor";
     type Metadata<'a, V: Value> = Metadata<'a, V>;
+    const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/rfor.cuh"));
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values

@@ -1,0 +1,44 @@
+// What every codec's device half builds on: integer names, the group of threads that decodes a tile together, and the tile.
+// Includes nothing. Order of the files in a program: prelude.cuh, packing.cuh, codec-*/cuda/*.cuh, column.cuh, then the kernels.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+namespace cb2t {
+
+constexpr u32 LANES = 32;
+constexpr u32 ALL_LANES = 0xffffffffu;
+
+// The threads that decode one tile together. 32 threads are a warp, of which a thread block may have several; more than 32 are a whole thread block.
+// Value i of a thread is the tile's position i * size + rank, for every codec and every width.
+template <u32 SIZE>
+struct Group {
+  static constexpr u32 size = SIZE;
+  static constexpr u32 warps = SIZE / LANES;
+  u32 rank;
+
+  static __device__ __forceinline__ Group of_this_thread() { return {threadIdx.x % SIZE}; }
+  __device__ __forceinline__ u32 lane() const { return rank % LANES; }
+  __device__ __forceinline__ u32 warp() const { return SIZE == LANES ? 0 : rank / LANES; }
+  // Row of 32 neighbouring positions that holds value i of this thread.
+  __device__ __forceinline__ u32 row(u32 i) const { return i * warps + warp(); }
+  // All threads of the group.
+  __device__ __forceinline__ void sync() const {
+    if constexpr (SIZE == LANES) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+};
+
+// One encoded tile. Its bytes are proven: nothing here or in a codec checks bounds.
+struct Tile {
+  const u8* bytes;   // aligned to 16
+  const u8* shared;  // what the block keeps for all its tiles
+  u32 value_count;   // fewer than the tile size only in a block's last tile
+};
+
+}  // namespace cb2t

@@ -1,0 +1,156 @@
+//! The devices of this machine.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use cudarc::driver::{CudaContext, CudaStream};
+
+use crate::{GpuError, Program};
+
+/// CUDA 13.0, as the driver counts.
+const NEEDED_DRIVER: i32 = 13_000;
+
+/// A GPU with its stream and the programs compiled for it so far. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Device {
+    pub(crate) context: Arc<CudaContext>,
+    pub(crate) stream: Arc<CudaStream>,
+    info: Arc<DeviceInfo>,
+    pub(crate) programs: Arc<Mutex<HashMap<String, Program>>>,
+}
+
+/// What `cb2t devices` prints about a device.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct DeviceInfo {
+    /// The device's number, counted from 0.
+    pub ordinal: usize,
+    /// The product's name.
+    pub name: String,
+    /// Compute capability, as in 9.0.
+    pub compute_capability: (u32, u32),
+    /// Multiprocessors.
+    pub multiprocessor_count: u32,
+    /// Bytes of device memory.
+    pub memory_bytes: u64,
+    /// Bytes of second-level cache.
+    pub l2_bytes: u64,
+    /// The highest clock of the multiprocessors in kHz.
+    pub clock_khz: u64,
+    /// The version of CUDA that the driver supports, 1000 times the major and 10 times the minor.
+    pub driver_version: i32,
+}
+
+impl Device {
+    /// The device with this number.
+    ///
+    /// # Errors
+    /// No driver, one that is too old, or no such device.
+    pub fn new(ordinal: usize) -> Result<Self, GpuError> {
+        let (driver_version, device_count) = probe()?;
+        if ordinal >= device_count {
+            return Err(GpuError::NoDevice { ordinal, device_count });
+        }
+        let driver = GpuError::driver("opening the device");
+        let context = CudaContext::new(ordinal).map_err(&driver)?;
+        let stream = context.new_stream().map_err(&driver)?;
+        let number = |attribute| -> Result<u64, GpuError> {
+            let value = context.attribute(attribute).map_err(&driver)?;
+            Ok(u64::try_from(value).unwrap_or(0))
+        };
+        let small = |attribute| number(attribute).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
+        let info = DeviceInfo {
+            ordinal,
+            name: context.name().map_err(&driver)?,
+            compute_capability: (
+                small(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                small(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            multiprocessor_count: small(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            memory_bytes: context.total_mem().map_err(&driver)? as u64,
+            l2_bytes: number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+            clock_khz: number(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+            driver_version,
+        };
+        Ok(Self { context, stream, info: Arc::new(info), programs: Arc::default() })
+    }
+
+    /// Every device of this machine; none is not an error here.
+    ///
+    /// # Errors
+    /// No driver, one that is too old, or a device that does not open.
+    pub fn all() -> Result<Vec<Self>, GpuError> {
+        let (_, device_count) = probe()?;
+        (0..device_count).map(Self::new).collect()
+    }
+
+    /// What the device is.
+    #[must_use]
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// The architecture to compile for, as in `sm_90`.
+    #[must_use]
+    pub fn architecture(&self) -> String {
+        let (major, minor) = self.info.compute_capability;
+        format!("sm_{major}{minor}")
+    }
+
+    /// Waits until everything asked of the device is done.
+    ///
+    /// # Errors
+    /// Whatever went wrong in a kernel since the last time.
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        self.stream.synchronize().map_err(GpuError::driver("waiting for the device"))
+    }
+
+    /// Runs `work` and returns the milliseconds that the device took for what it enqueued.
+    ///
+    /// # Errors
+    /// Those of `work`, or of the device.
+    pub fn time(&self, work: impl FnOnce() -> Result<(), GpuError>) -> Result<f64, GpuError> {
+        let driver = GpuError::driver("timing by events");
+        let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let start = self.stream.record_event(flags).map_err(&driver)?;
+        work()?;
+        let end = self.stream.record_event(flags).map_err(&driver)?;
+        Ok(f64::from(start.elapsed_ms(&end).map_err(driver)?))
+    }
+}
+
+/// The driver's version and its number of devices. cudarc panics without a driver or at a call that the driver lacks, so this comes before any other call.
+fn probe() -> Result<(i32, usize), GpuError> {
+    // SAFETY: loads and unloads the driver's library, whose initializers every CUDA program runs.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(GpuError::NoDriver);
+    }
+    let mut version = 0;
+    // SAFETY: the call exists in every driver, needs no initialization and writes one int to the valid address given.
+    let status = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    status.result().map_err(GpuError::driver("asking for the driver's version"))?;
+    if version < NEEDED_DRIVER {
+        return Err(GpuError::OldDriver { found_major: version / 1000, found_minor: version % 1000 / 10 });
+    }
+    let count = match CudaContext::device_count() {
+        Ok(count) => usize::try_from(count).unwrap_or(0),
+        Err(cudarc::driver::DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+        Err(error) => return Err(GpuError::driver("counting devices")(error)),
+    };
+    Ok((version, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_driver_or_device_is_an_error_value() {
+        match Device::new(9999) {
+            Err(GpuError::NoDriver) => assert!(GpuError::NoDriver.to_string().contains("install")),
+            Err(GpuError::NoDevice { ordinal, .. }) => assert_eq!(ordinal, 9999),
+            Err(other) => assert!(!other.to_string().is_empty()),
+            Ok(device) => panic!("device 9999 exists: {:?}", device.info()),
+        }
+    }
+}

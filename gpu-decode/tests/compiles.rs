@@ -1,0 +1,101 @@
+//! Every kernel compiles with NVRTC for each architecture that is supported, and spills nothing in the default shape. Needs no device.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::cast_possible_truncation)]
+
+use codec_core::{AnyCodec, DeviceParameters, Layout};
+use codecs::REGISTRY;
+use gpu_decode::nvrtc::Nvrtc;
+use gpu_decode::source::{CodecInUse, ColumnType, decode_program};
+use gpu_decode::{GpuError, LaunchShape};
+
+const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
+
+fn nvrtc() -> Option<Nvrtc> {
+    match Nvrtc::load() {
+        Ok(nvrtc) => Some(nvrtc),
+        Err(GpuError::NoNvrtc) => {
+            println!("skipped: {}", GpuError::NoNvrtc);
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn columns(tile_size: u32) -> Vec<ColumnType> {
+    let mut columns = Vec::new();
+    for value_width in [8, 16, 32, 64] {
+        let supporting = REGISTRY.supporting(Layout::values(value_width));
+        let codecs: Vec<CodecInUse> = supporting.filter_map(in_use).collect();
+        for codec in &codecs {
+            let one = CodecInUse {
+                parameters: DeviceParameters::member(u32::from(value_width) / 2),
+                ..codec.clone()
+            };
+            for codecs in [vec![codec.clone()], vec![one]] {
+                columns.push(ColumnType { value_width, tile_size, codecs, shared: false });
+            }
+        }
+        let constant = CodecInUse { codec: None, parameters: DeviceParameters::default() };
+        columns.push(ColumnType {
+            value_width,
+            tile_size,
+            codecs: [codecs, vec![constant]].concat(),
+            shared: true,
+        });
+    }
+    columns
+}
+
+fn in_use(codec: &'static dyn AnyCodec) -> Option<CodecInUse> {
+    let codec = Some((codec.name(), codec.device_source()?));
+    Some(CodecInUse { codec, parameters: DeviceParameters::default() })
+}
+
+fn compile(nvrtc: &Nvrtc, column: &ColumnType, shape: LaunchShape, architecture: &str) -> String {
+    let options = ["--ptxas-options=-v".to_owned()];
+    let compiled = nvrtc.compile(&decode_program(column, shape), architecture, &options);
+    let compiled = compiled.unwrap_or_else(|error| panic!("{}, {shape:?}: {error}", column.cuda()));
+    assert!(compiled.cubin.starts_with(b"\x7fELF"));
+    compiled.log
+}
+
+#[test]
+fn kernels_compile_for_every_architecture_without_spills() {
+    let Some(nvrtc) = nvrtc() else { return };
+    for architecture in ARCHITECTURES {
+        for column in columns(1024) {
+            let log = compile(&nvrtc, &column, LaunchShape::default_for(column.value_width), architecture);
+            let spilled = log
+                .lines()
+                .filter(|line| line.contains("bytes spill"))
+                .any(|line| !line.contains("0 bytes spill stores, 0 bytes spill loads"));
+            assert!(log.contains("registers") && !spilled, "{} for {architecture}:\n{log}", column.cuda());
+        }
+    }
+}
+
+#[test]
+fn kernels_compile_in_every_shape() {
+    let Some(nvrtc) = nvrtc() else { return };
+    for tile_size in [512, 1024] {
+        let columns = columns(tile_size);
+        for (index, group) in [32, 64, 128, 256, 512].into_iter().enumerate() {
+            // Each shape meets a different part of the columns, and over both tile sizes most of them.
+            for column in columns.iter().skip(index).step_by(5) {
+                let shape = LaunchShape { threads_per_block: group, group, blocks_per_multiprocessor: 1 };
+                compile(&nvrtc, column, shape, "sm_90");
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_name_the_place() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let Err(GpuError::Compile { architecture, log }) =
+        nvrtc.compile("#line 7 \"toy.cuh\"\nnonsense", "sm_90", &[])
+    else {
+        panic!("nonsense compiled");
+    };
+    assert!(architecture == "sm_90" && log.contains("toy.cuh(7)"), "{log}");
+}
