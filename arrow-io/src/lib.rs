@@ -10,3 +10,4 @@ pub mod formats;
 pub mod table;
 
 pub use error::TableError;
+pub use format_spec::FormatError as FormatSpecError;

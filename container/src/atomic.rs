@@ -43,6 +43,12 @@ impl AtomicFile {
         Ok(Self { temporary, path: path.to_owned(), replace })
     }
 
+    /// Where the file is until then.
+    #[must_use]
+    pub fn temporary_path(&self) -> &Path {
+        self.temporary.path()
+    }
+
     /// Gives the file its name: synced to disk first, then renamed.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::inference::TextSchema;
+use super::inference::{SharedSchema, TextSchema};
 use super::options::ReadOptions;
 use super::reader::{BoxedReader, Opened};
 use super::rows::{RowWindow, Windowed, clamped, row_count_of};
@@ -25,13 +25,13 @@ use super::{FormatError, csv, format_of, json, open_known};
 /// [`FormatError::SchemaMismatch`] names a column, both types and both inputs. Otherwise as [`open`](super::open).
 pub fn open_all(inputs: Vec<Input>, options: &ReadOptions) -> Result<BoxedReader, FormatError> {
     let names: Vec<String> = inputs.iter().map(Input::name).collect();
-    let known = infer_together(&inputs, options)?;
+    let shared = infer_together(&inputs, options)?;
     let mut parts = Vec::with_capacity(inputs.len());
     let mut first: Option<(String, SchemaRef)> = None;
     // Rows are cut from the concatenation, not from each part.
     let whole = ReadOptions { rows: None, ..options.clone() };
-    for input in inputs {
-        let part = Part::new(input, known.as_ref(), &whole)?;
+    for (index, input) in inputs.into_iter().enumerate() {
+        let part = Part::new(input, shared.as_ref().map(|shared| shared.of_file(index)), &whole)?;
         match &first {
             None => first = Some((part.name.clone(), part.schema.clone())),
             Some((first_name, first_schema)) => {
@@ -45,7 +45,6 @@ pub fn open_all(inputs: Vec<Input>, options: &ReadOptions) -> Result<BoxedReader
     let progress = Progress::of(total_bytes);
     let counts: Option<Vec<u64>> = parts.iter().map(|part| part.row_count).collect();
     let reader = Concatenated {
-        known,
         options: whole,
         schema,
         parts: parts.into_iter(),
@@ -61,7 +60,7 @@ pub fn open_all(inputs: Vec<Input>, options: &ReadOptions) -> Result<BoxedReader
 }
 
 /// A schema for all inputs together, if all are files of one text format and none was given.
-fn infer_together(inputs: &[Input], options: &ReadOptions) -> Result<Option<TextSchema>, FormatError> {
+fn infer_together(inputs: &[Input], options: &ReadOptions) -> Result<Option<SharedSchema>, FormatError> {
     let mut paths: Vec<PathBuf> = Vec::new();
     let mut format = None;
     for input in inputs {
@@ -113,6 +112,7 @@ struct Part {
     row_count: Option<u64>,
     progress: Progress,
     input: PartInput,
+    known: Option<TextSchema>,
     rows: Option<Range<u64>>,
 }
 
@@ -122,12 +122,12 @@ enum PartInput {
 }
 
 impl Part {
-    fn new(input: Input, known: Option<&TextSchema>, options: &ReadOptions) -> Result<Self, FormatError> {
+    fn new(input: Input, known: Option<TextSchema>, options: &ReadOptions) -> Result<Self, FormatError> {
         let path = match &input {
             Input::Path(path) if path.is_file() => Some(path.clone()),
             _ => None,
         };
-        let reader = open_known(input, known.cloned(), options)?;
+        let reader = open_known(input, known.clone(), options)?;
         Ok(Self {
             name: reader.input().to_owned(),
             schema: reader.schema(),
@@ -137,6 +137,7 @@ impl Part {
                 Some(path) => PartInput::Path(path),
                 None => PartInput::Open(Box::new(reader)),
             },
+            known,
             rows: None,
         })
     }
@@ -144,7 +145,6 @@ impl Part {
 
 /// Reads parts in turn.
 struct Concatenated {
-    known: Option<TextSchema>,
     options: ReadOptions,
     schema: SchemaRef,
     parts: std::vec::IntoIter<Part>,
@@ -189,7 +189,7 @@ impl Concatenated {
             PartInput::Open(reader) => reader,
             PartInput::Path(path) => {
                 let options = ReadOptions { rows: part.rows, ..self.options.clone() };
-                Box::new(open_known(Input::Path(path), self.known.clone(), &options)?)
+                Box::new(open_known(Input::Path(path), part.known, &options)?)
             }
         }))
     }

@@ -17,7 +17,7 @@ use arrow::csv::reader::{BufReader, Format as CsvFormat};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::inference::TextSchema;
+use super::inference::{SharedSchema, TextSchema};
 use super::options::ReadOptions;
 use super::projection::selected_columns;
 use super::reader::Opened;
@@ -61,14 +61,16 @@ pub(super) fn infer_together(
     paths: &[PathBuf],
     format: Format,
     options: &ReadOptions,
-) -> Result<TextSchema, FormatError> {
+) -> Result<SharedSchema, FormatError> {
     let dialect = Dialect::new(format, options);
+    let mut row_counts = Vec::with_capacity(paths.len());
     let mut first: Option<(String, Vec<String>, Inferred)> = None;
     for path in paths {
         let mut text = Source::new(Input::Path(path.clone()))?.into_text()?;
         let header = dialect.header(&mut text)?;
         let columns: Vec<usize> = (0..header.len()).collect();
         let inferred = dialect.infer(&mut text, &header, &columns, options)?;
+        row_counts.push(inferred.row_count());
         match &mut first {
             None => first = Some((text.name, header, inferred)),
             Some((first_name, first_header, together)) => {
@@ -78,7 +80,7 @@ pub(super) fn infer_together(
         }
     }
     let (_, _, together) = first.ok_or(FormatError::NoInput)?;
-    Ok(TextSchema { row_count: None, ..together.schema(false, options) })
+    Ok(SharedSchema { file: together.schema(false, options), row_counts: row_counts.into_iter().collect() })
 }
 
 fn check_headers(
@@ -178,7 +180,8 @@ impl Dialect {
             return Ok(inferred);
         }
         text.look_ahead(|bytes| {
-            let builder = self.builder(header.len(), columns.to_vec(), infer::BATCH_ROWS);
+            let batch_rows = infer::BATCH_ROWS.min(options.text_batch_rows(header.len()));
+            let builder = self.builder(header.len(), columns.to_vec(), batch_rows);
             let records = builder.build_buffered(bytes).map_err(|error| self.error(&name, error))?;
             inferred.read(records, is_stream, options).map_err(|error| self.error(&name, error))
         })?;
@@ -192,7 +195,7 @@ impl Dialect {
         columns: Vec<usize>,
         options: &ReadOptions,
     ) -> Result<Records, FormatError> {
-        let mut builder = self.builder(column_count, columns, options.batch_rows.max(1));
+        let mut builder = self.builder(column_count, columns, options.text_batch_rows(column_count));
         if let Some(rows) = &options.rows {
             // The reader adds the header to both bounds.
             let bound = |row: u64| usize::try_from(row).unwrap_or(usize::MAX).min(usize::MAX - 1);

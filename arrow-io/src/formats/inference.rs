@@ -24,6 +24,21 @@ pub(super) struct TextSchema {
     pub(super) row_count: Option<u64>,
 }
 
+/// One schema for several files, and the rows of each if they were all counted.
+#[derive(Debug, Clone)]
+pub(super) struct SharedSchema {
+    pub(super) file: TextSchema,
+    pub(super) row_counts: Option<Vec<u64>>,
+}
+
+impl SharedSchema {
+    /// The schema for the file at `index`.
+    pub(super) fn of_file(&self, index: usize) -> TextSchema {
+        let row_count = self.row_counts.as_ref().and_then(|row_counts| row_counts.get(index).copied());
+        TextSchema { row_count, ..self.file.clone() }
+    }
+}
+
 /// The remedy for a row that does not fit.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatchReader;
 
 use super::FormatError;
-use super::inference::{Origin, TextSchema};
+use super::inference::{Origin, SharedSchema, TextSchema};
 use super::options::{ReadOptions, STREAM_INFER_ROWS};
 use super::projection::selected_columns;
 use super::reader::Opened;
@@ -52,17 +52,22 @@ pub(super) fn open(
 }
 
 /// One schema for several files; a column that a file lacks is null there.
-pub(super) fn infer_together(paths: &[PathBuf], options: &ReadOptions) -> Result<TextSchema, FormatError> {
+pub(super) fn infer_together(paths: &[PathBuf], options: &ReadOptions) -> Result<SharedSchema, FormatError> {
     let mut inferred = Inferred::default();
-    let mut name = String::new();
+    let mut row_counts = Vec::with_capacity(paths.len());
+    let mut names = Vec::with_capacity(paths.len());
     for path in paths {
         let mut text = Source::new(Input::Path(path.clone()))?.into_text()?;
         check_is_lines(&mut text)?;
         inferred.start_file();
         inferred.read(&mut text, options)?;
-        name = text.name;
+        row_counts.push((!inferred.incomplete).then_some(inferred.row_count - inferred.earlier_rows));
+        names.push(text.name);
     }
-    Ok(TextSchema { row_count: None, ..inferred.schema(&name, false)? })
+    Ok(SharedSchema {
+        file: inferred.schema(&names.join(", "), false)?,
+        row_counts: row_counts.into_iter().collect(),
+    })
 }
 
 /// Refuses a document that is one array, which is no JSON lines.
@@ -122,7 +127,7 @@ impl Inferred {
                 input: name.to_owned(),
                 row,
                 problem,
-                remedy: "each line must hold one JSON object".to_owned(),
+                remedy: "each line must hold one whole JSON object, as `jq -c .` writes them".to_owned(),
             })?;
             self.row_count += 1;
             line.clear();

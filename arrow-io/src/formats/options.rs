@@ -21,7 +21,7 @@ pub struct ReadOptions {
     pub columns: Option<Vec<String>>,
     /// The range of rows to return, counted from 0; all if `None`. Where it goes beyond the end, what exists is returned.
     pub rows: Option<Range<u64>>,
-    /// Most rows in a batch.
+    /// Most rows in a batch. Tables with hundreds of columns may come in shorter ones.
     pub batch_rows: usize,
     /// The delimiter of CSV fields; if `None`, a comma for CSV and a tab for TSV.
     pub delimiter: Option<u8>,
@@ -35,6 +35,16 @@ pub struct ReadOptions {
     /// Rows from which the schema is inferred. If `None`, the whole of a file and the first [`STREAM_INFER_ROWS`] of a
     /// stream. A later row that does not fit is an error, never a silent null.
     pub infer_rows: Option<u64>,
+}
+
+/// Most fields in a batch of text, since its readers reserve room for them.
+const MAX_BATCH_FIELDS: usize = 4 * 1024 * 1024;
+
+impl ReadOptions {
+    /// Rows in a batch of a text format.
+    pub(super) fn text_batch_rows(&self, column_count: usize) -> usize {
+        self.batch_rows.clamp(1, (MAX_BATCH_FIELDS / column_count.max(1)).max(1))
+    }
 }
 
 impl Default for ReadOptions {

@@ -1,5 +1,7 @@
 //! The reader that every format hands out.
 
+use std::fmt;
+
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -68,8 +70,25 @@ impl BoxedReader {
         }
     }
 
+    /// The error if the reader ends too early: some malformed files make it stop without a word.
+    fn missing_rows(&self) -> Option<FormatError> {
+        let expected = self.row_count.filter(|expected| *expected != self.rows_done)?;
+        let problem = format!("{expected} rows should be there, but only {} could be read", self.rows_done);
+        Some(FormatError::malformed(&self.input, problem))
+    }
+
     fn end(&mut self) {
         self.reader = None;
+    }
+}
+
+impl fmt::Debug for BoxedReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoxedReader")
+            .field("input", &self.input)
+            .field("row_count", &self.row_count)
+            .field("rows_done", &self.rows_done)
+            .finish_non_exhaustive()
     }
 }
 
@@ -88,6 +107,10 @@ impl Iterator for BoxedReader {
                 Some(Ok(batch))
             }
             Ok(None) => {
+                if let Some(error) = self.missing_rows() {
+                    self.end();
+                    return Some(Err(error.into()));
+                }
                 if let Some(total_bytes) = self.progress.total_bytes() {
                     self.progress.set(total_bytes);
                 }

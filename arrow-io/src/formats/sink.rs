@@ -141,14 +141,14 @@ fn with_instants(data_type: &DataType) -> DataType {
 /// Text output, gzipped or not.
 pub(super) enum Output {
     Plain(BufWriter<Box<dyn Write + Send>>),
-    Gzip(GzEncoder<BufWriter<Box<dyn Write + Send>>>),
+    Gzip(Box<GzEncoder<BufWriter<Box<dyn Write + Send>>>>),
 }
 
 impl Output {
     fn new(output: Box<dyn Write + Send>, gzip: bool) -> Self {
         let buffered = BufWriter::with_capacity(128 * 1024, output);
         if gzip {
-            Self::Gzip(GzEncoder::new(buffered, Compression::default()))
+            Self::Gzip(Box::new(GzEncoder::new(buffered, Compression::default())))
         } else {
             Self::Plain(buffered)
         }

@@ -90,6 +90,15 @@ impl NodeInfo {
 }
 
 impl Table {
+    /// As [`Table::inspect`] without the buffers: from the column's section alone.
+    ///
+    /// # Errors
+    /// As [`Table::column`].
+    pub fn statistics(&self, index: usize) -> Result<Vec<NodeInfo>, TableError> {
+        let column = self.column(index)?;
+        Ok(column.node.preorder().into_iter().map(|node| self.node_statistics(column, node)).collect())
+    }
+
     /// What the file says about column `index`: the column first, then the nodes below it. Reads the headers of all its blocks.
     ///
     /// # Errors
@@ -108,23 +117,14 @@ impl Table {
         Ok(self.range(column, &column.node))
     }
 
-    fn inspect_node(&self, column: &LoadedColumn, node: &Node) -> Result<NodeInfo, TableError> {
+    fn node_statistics(&self, column: &LoadedColumn, node: &Node) -> NodeInfo {
         let chunks = self.chunks(column, node);
         let sum = |field: fn(&NodeChunk) -> u64| {
             chunks.iter().map(|(_, chunk)| field(chunk)).fold(0, u64::saturating_add)
         };
         let range = self.range(column, node);
-        let mut buffers = Vec::new();
-        for (row_group, chunk) in &chunks {
-            for entry in column.section.chunk_buffers(chunk) {
-                buffers.push(self.inspect_buffer(column, node, Some(*row_group), entry)?);
-            }
-        }
         let dictionary = column.section.dictionaries.iter().find(|entry| entry.node.get() == node.index);
-        for entry in dictionary.map(|entry| column.section.dictionary_buffers(entry)).unwrap_or_default() {
-            buffers.push(self.inspect_buffer(column, node, None, entry)?);
-        }
-        Ok(NodeInfo {
+        NodeInfo {
             path: node.path.clone(),
             data_type: node.field.data_type().clone(),
             nullable: node.field.is_nullable(),
@@ -138,8 +138,23 @@ impl Table {
             }),
             min: range.clone().map(|(min, _)| min),
             max: range.map(|(_, max)| max),
-            buffers,
-        })
+            buffers: Vec::new(),
+        }
+    }
+
+    fn inspect_node(&self, column: &LoadedColumn, node: &Node) -> Result<NodeInfo, TableError> {
+        let mut info = self.node_statistics(column, node);
+        for (row_group, chunk) in self.chunks(column, node) {
+            for entry in column.section.chunk_buffers(chunk) {
+                info.buffers.push(self.inspect_buffer(column, node, Some(row_group), entry)?);
+            }
+        }
+        for dictionary in column.section.dictionaries.iter().filter(|entry| entry.node.get() == node.index) {
+            for entry in column.section.dictionary_buffers(dictionary) {
+                info.buffers.push(self.inspect_buffer(column, node, None, entry)?);
+            }
+        }
+        Ok(info)
     }
 
     fn inspect_buffer(

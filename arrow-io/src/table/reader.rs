@@ -1,6 +1,6 @@
 //! A `.cb2t` file opened as a table.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -137,28 +137,16 @@ impl Table {
     ///
     /// # Errors
     /// A column or row that does not exist, or a column whose metadata is damaged.
-    pub fn read(&self, options: ReadOptions) -> Result<TableBatches<'_>, TableError> {
-        let all = 0..self.row_count();
-        let rows = options.rows.clone().unwrap_or(all.clone());
-        if rows.end > all.end || rows.start > rows.end {
-            return Err(TableError::NoRow {
-                row: rows.end.max(rows.start).saturating_sub(1),
-                row_count: all.end,
-            });
-        }
-        let columns = options.columns.clone().unwrap_or_else(|| (0..self.columns.len()).collect());
-        let schema = self.projected(&columns)?;
-        columns.par_iter().try_for_each(|&column| self.column(column).map(drop))?;
-        Ok(TableBatches {
-            table: self,
-            schema,
-            columns,
-            position: rows.start,
-            end: rows.end,
-            batch_rows: options.batch_rows.max(1),
-            memory_bytes: options.memory_bytes,
-            window: None,
-        })
+    pub fn read(&self, options: &ReadOptions) -> Result<TableBatches<&Self>, TableError> {
+        TableBatches::new(self, options)
+    }
+
+    /// As [`Table::read`], of a table that the batches own.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    pub fn into_batches(self, options: &ReadOptions) -> Result<TableBatches<Box<Self>>, TableError> {
+        TableBatches::new(Box::new(self), options)
     }
 
     /// The rows `indexes`, in that order, of the columns given (`None`: all). A row may be asked for more than once. Only the tiles that hold the rows are decoded.
@@ -277,10 +265,10 @@ fn batch(schema: &SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<Recor
         .map_err(|source| TableError::Arrow { column: "*".into(), source })
 }
 
-/// The batches of a table, decoded as they are asked for: some rows of a row group at once, columns and blocks in parallel.
+/// The batches of a table, decoded as they are asked for: some rows of a row group at once, columns and blocks in parallel. `T` is a [`Table`], borrowed or boxed.
 #[derive(Debug)]
-pub struct TableBatches<'a> {
-    table: &'a Table,
+pub struct TableBatches<T> {
+    table: T,
     schema: SchemaRef,
     columns: Vec<usize>,
     position: u64,
@@ -291,7 +279,29 @@ pub struct TableBatches<'a> {
     window: Option<RecordBatch>,
 }
 
-impl TableBatches<'_> {
+impl<T: Deref<Target = Table>> TableBatches<T> {
+    fn new(table: T, options: &ReadOptions) -> Result<Self, TableError> {
+        let row_count = table.row_count();
+        let rows = options.rows.clone().unwrap_or(0..row_count);
+        if rows.end > row_count || rows.start > rows.end {
+            return Err(TableError::NoRow { row: rows.end.max(rows.start).saturating_sub(1), row_count });
+        }
+        let columns = options.columns.clone().unwrap_or_else(|| (0..table.columns.len()).collect());
+        let schema = table.projected(&columns)?;
+        let inner: &Table = &table;
+        columns.par_iter().try_for_each(|&column| inner.column(column).map(drop))?;
+        Ok(Self {
+            schema,
+            columns,
+            position: rows.start,
+            end: rows.end,
+            batch_rows: options.batch_rows.max(1),
+            memory_bytes: options.memory_bytes,
+            window: None,
+            table,
+        })
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, TableError> {
         let window = match self.window.take() {
             Some(window) => window,
@@ -334,7 +344,7 @@ impl TableBatches<'_> {
     }
 }
 
-impl Iterator for TableBatches<'_> {
+impl<T: Deref<Target = Table>> Iterator for TableBatches<T> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -350,7 +360,7 @@ impl Iterator for TableBatches<'_> {
     }
 }
 
-impl RecordBatchReader for TableBatches<'_> {
+impl<T: Deref<Target = Table>> RecordBatchReader for TableBatches<T> {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }

@@ -94,6 +94,11 @@ impl Inferred {
         }
     }
 
+    /// Rows of the file, if all were seen.
+    pub(super) fn row_count(&self) -> Option<u64> {
+        self.complete.then_some(self.row_count)
+    }
+
     /// Adds what was found in another file with the same columns.
     pub(super) fn merge(&mut self, other: &Self) {
         for (kinds, more) in self.kinds.iter_mut().zip(&other.kinds) {

@@ -66,7 +66,7 @@ impl JsonReader {
         options: &ReadOptions,
     ) -> Result<Self, FormatError> {
         let decoded_schema = decoded_schema(&file.schema);
-        let batch_rows = options.batch_rows.max(1);
+        let batch_rows = options.text_batch_rows(file.schema.flattened_fields().len());
         let unusable =
             |error: ArrowError| FormatError::GivenSchema { input: input.clone(), problem: error.to_string() };
         let decoder = decoder(&decoded_schema, batch_rows).map_err(unusable)?;

@@ -1,0 +1,12 @@
+//! One module a command.
+
+pub mod demo;
+pub mod diff;
+pub mod generate;
+pub mod head;
+pub mod inspect;
+pub mod pack;
+pub mod schema;
+pub mod stats;
+pub mod unpack;
+pub mod verify;

@@ -1,0 +1,180 @@
+//! `cb2t inspect`.
+
+use std::collections::BTreeMap;
+
+use cb2t::{NodeInfo, Table};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use crate::args::Inspect;
+use crate::error::{CliError, Outcome};
+use crate::input::{column_indexes, open_table};
+use crate::output::{print_json, print_text};
+use crate::render::{bytes, grouped, json_scalar, ratio, scalar, table};
+
+pub fn run(args: &Inspect) -> Result<Outcome, CliError> {
+    let file = args.input.display().to_string();
+    let opened = open_table(&args.input)?;
+    let columns = column_indexes(&opened, args.columns.as_deref()).map_err(CliError::table(&file))?;
+    let columns = columns.unwrap_or_else(|| (0..opened.schema().fields().len()).collect());
+    let nodes: Vec<Vec<NodeInfo>> = columns
+        .par_iter()
+        .map(|&column| opened.inspect(column))
+        .collect::<Result<_, _>>()
+        .map_err(CliError::table(&file))?;
+    let nodes: Vec<NodeInfo> = nodes.into_iter().flatten().collect();
+    if args.json {
+        print_json(&as_json(&file, &opened, &nodes, args.blocks))?;
+    } else {
+        let mut text = headline(&file, &opened, &nodes);
+        text.push_str(&if args.blocks { block_table(&nodes) } else { node_table(&nodes) });
+        print_text(&text)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn headline(file: &str, opened: &Table, nodes: &[NodeInfo]) -> String {
+    let arrow_bytes: u64 = nodes.iter().map(|node| node.arrow_bytes).sum();
+    format!(
+        "{file}: {} rows, {} columns, {} row groups, {}; in memory {} ({}); by {}\n\n",
+        grouped(opened.row_count()),
+        opened.schema().fields().len(),
+        opened.row_groups().len(),
+        bytes(opened.container().file_bytes()),
+        bytes(arrow_bytes),
+        ratio(arrow_bytes, opened.container().file_bytes()),
+        opened.container().created_by(),
+    )
+}
+
+/// The codecs of a node's blocks, buffer by buffer: "values rfor 12, flbp 3; validity constant".
+fn codecs(node: &NodeInfo) -> String {
+    let mut roles: Vec<(&str, BTreeMap<&str, usize>)> = Vec::new();
+    for buffer in node.buffers.iter().filter(|buffer| buffer.row_group.is_some()) {
+        let index = roles.iter().position(|(role, _)| *role == buffer.role).unwrap_or_else(|| {
+            roles.push((buffer.role, BTreeMap::new()));
+            roles.len() - 1
+        });
+        for block in &buffer.blocks {
+            if let Some((_, counts)) = roles.get_mut(index) {
+                *counts.entry(block.codec).or_default() += 1;
+            }
+        }
+    }
+    let role_text = |(role, counts): &(&str, BTreeMap<&str, usize>)| {
+        let all = counts.len() == 1;
+        let count = |(codec, count): (&&str, &usize)| {
+            if all { (*codec).to_owned() } else { format!("{codec} {count}") }
+        };
+        let codecs: Vec<String> = counts.iter().map(count).collect();
+        format!("{role} {}", if codecs.is_empty() { "-".to_owned() } else { codecs.join(" ") })
+    };
+    let dictionary =
+        node.dictionary.map(|dictionary| format!("dictionary of {}", grouped(dictionary.entry_count)));
+    roles.iter().map(role_text).chain(dictionary).collect::<Vec<_>>().join(", ")
+}
+
+fn node_table(nodes: &[NodeInfo]) -> String {
+    let row = |node: &NodeInfo| {
+        let stored = node.stored_bytes();
+        let bits = if node.slot_count == 0 {
+            "-".into()
+        } else {
+            format!("{:.2}", stored as f64 * 8.0 / node.slot_count as f64)
+        };
+        vec![
+            node.path.clone(),
+            node.data_type.to_string(),
+            grouped(node.slot_count),
+            grouped(node.null_count),
+            codecs(node),
+            bits,
+            grouped(stored),
+            ratio(node.arrow_bytes, stored),
+            scalar(node.min.as_ref()),
+            scalar(node.max.as_ref()),
+        ]
+    };
+    let header = ["column", "type", "rows", "nulls", "codecs", "bits/value", "bytes", "ratio", "min", "max"];
+    table(&header, nodes.iter().map(row).collect(), &[2, 3, 5, 6, 7])
+}
+
+fn block_table(nodes: &[NodeInfo]) -> String {
+    let mut rows = Vec::new();
+    for node in nodes {
+        for buffer in &node.buffers {
+            for (index, block) in buffer.blocks.iter().enumerate() {
+                rows.push(vec![
+                    node.path.clone(),
+                    buffer.row_group.map_or("dictionary".into(), |group| group.to_string()),
+                    role(buffer.role, buffer.limb),
+                    index.to_string(),
+                    block.codec.to_owned(),
+                    buffer.value_width.to_string(),
+                    grouped(block.value_count.into()),
+                    grouped(block.tile_count.into()),
+                    grouped(block.offset),
+                    grouped(block.block_bytes),
+                    format!("{:.2}", block.block_bytes as f64 * 8.0 / f64::from(block.value_count)),
+                ]);
+            }
+        }
+    }
+    let header = [
+        "column",
+        "row group",
+        "buffer",
+        "block",
+        "codec",
+        "width",
+        "values",
+        "tiles",
+        "offset",
+        "bytes",
+        "bits/value",
+    ];
+    table(&header, rows, &[1, 3, 5, 6, 7, 8, 9, 10])
+}
+
+fn role(role: &str, limb: u8) -> String {
+    if limb == 0 { role.to_owned() } else { format!("{role} limb {limb}") }
+}
+
+fn as_json(file: &str, opened: &Table, nodes: &[NodeInfo], blocks: bool) -> Value {
+    json!({
+        "file": file,
+        "rows": opened.row_count(),
+        "row_groups": opened.row_groups(),
+        "file_bytes": opened.container().file_bytes(),
+        "created_by": opened.container().created_by(),
+        "columns": nodes.iter().map(|node| node_json(node, blocks)).collect::<Vec<_>>(),
+    })
+}
+
+fn node_json(node: &NodeInfo, blocks: bool) -> Value {
+    let buffers = node.buffers.iter().map(|buffer| {
+        let mut codecs: BTreeMap<&str, u64> = BTreeMap::new();
+        for block in &buffer.blocks {
+            *codecs.entry(block.codec).or_default() += 1;
+        }
+        let mut value = json!({
+            "row_group": buffer.row_group, "buffer": buffer.role, "limb": buffer.limb, "value_width": buffer.value_width,
+            "values": buffer.value_count, "bytes": buffer.blocks.iter().map(|block| block.block_bytes).sum::<u64>(), "codecs": codecs,
+        });
+        if blocks && let Some(object) = value.as_object_mut() {
+            let all = buffer.blocks.iter().map(|block| json!({
+                "codec": block.codec, "offset": block.offset, "bytes": block.block_bytes, "values": block.value_count,
+                "tiles": block.tile_count, "tile_size": block.tile_size,
+            }));
+            object.insert("blocks".into(), all.collect());
+        }
+        value
+    });
+    json!({
+        "column": node.path, "type": node.data_type.to_string(), "nullable": node.nullable, "rows": node.slot_count,
+        "nulls": node.null_count, "nans": node.nan_count, "arrow_bytes": node.arrow_bytes, "bytes": node.stored_bytes(),
+        "min": json_scalar(node.min.as_ref()), "max": json_scalar(node.max.as_ref()),
+        "dictionary": node.dictionary.map(|dictionary| json!({ "entries": dictionary.entry_count, "ordered": dictionary.ordered })),
+        "buffers": buffers.collect::<Vec<_>>(),
+    })
+}

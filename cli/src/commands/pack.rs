@@ -1,0 +1,288 @@
+//! `cb2t pack`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use arrow_io::compare::{CompareOptions, compare};
+use arrow_io::table::{CodecReport, WriteReport};
+use cb2t::{
+    Choice, Dictionaries, DictionaryLimits, DictionarySurvey, EncodeOptions, ReadOptions, TableWriter,
+    WriterOptions,
+};
+use serde::Serialize;
+
+use crate::args::Pack;
+use crate::error::{CliError, Outcome};
+use crate::input::{Inputs, checked, is_standard};
+use crate::output::{Output, print_json};
+use crate::progress::{BatchProgress, steps};
+use crate::render::{bytes, grouped, ratio, table};
+
+pub fn run(args: &Pack) -> Result<Outcome, CliError> {
+    let started = Instant::now();
+    if is_standard(&args.output) && (args.verify || args.json) {
+        return Err(CliError::Usage("--verify and --json need an output file, not standard output".into()));
+    }
+    let inputs = Inputs {
+        paths: &args.inputs,
+        format: args.format,
+        options: &args.input,
+        columns: args.columns.clone(),
+        rows: args.rows.clone(),
+        schema: None,
+    };
+    let mut options = writer_options(args)?;
+    let file = args.output.display().to_string();
+    // An existing output is refused before anything is read.
+    let output = Output::create(&args.output, args.force)?;
+    let mut opened = inputs.open()?;
+    let schema = opened.reader.schema();
+    let again = inputs.again(&schema, args.columns.clone())?;
+    if !args.single_pass && inputs.can_be_read_twice() {
+        options.dictionaries = survey(&again, &options)?;
+    }
+    let mut writer = TableWriter::new(output.writer(), schema.clone(), &cb2t::REGISTRY, options)
+        .map_err(CliError::table(&file))?;
+    let name = inputs.name();
+    {
+        let progress = BatchProgress::new("packing", &opened);
+        for batch in &mut opened.reader {
+            let batch = checked(batch, &name)?;
+            writer.write(&batch).map_err(CliError::table(&file))?;
+            progress.add(batch.num_rows() as u64);
+        }
+    }
+    let (sink, report) = writer.finish().map_err(CliError::table(&file))?;
+    drop(sink);
+    if args.verify {
+        verify(&output, &again, &args.output)?;
+    }
+    output.commit()?;
+    let summary = Summary::new(&file, inputs.file_bytes(), schema.fields().len(), &report, started);
+    if args.json {
+        print_json(&summary)?;
+    } else {
+        eprintln!("{}", summary.line());
+        if args.explain {
+            eprint!("{}", explained(&report));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn writer_options(args: &Pack) -> Result<WriterOptions, CliError> {
+    let block_bytes = u32::try_from(args.block_size)
+        .ok()
+        .filter(|&bytes| bytes <= 1 << 30)
+        .ok_or_else(|| CliError::Usage("--block-size must be at most 1G".into()))?;
+    if !matches!(args.tile_size, 512 | 1024) {
+        return Err(CliError::Usage(format!(
+            "--tile-size {}: a tile has 512 or 1024 values",
+            args.tile_size
+        )));
+    }
+    let (choice, column_choices) = choices(&args.codecs)?;
+    // Collecting a row group takes its Arrow bytes up to twice (vectors grow by doubling), and encoding it its encoded bytes.
+    let row_group_bytes = (args.memory / 4).clamp(64 << 10, 1 << 30);
+    let dictionary_bytes = usize::try_from(args.memory / 32).unwrap_or(usize::MAX);
+    let limits = DictionaryLimits::default();
+    Ok(WriterOptions {
+        encode: EncodeOptions { block_bytes, tile_size: args.tile_size, choice, ..EncodeOptions::default() },
+        column_choices,
+        row_group_rows: args.row_group_rows,
+        row_group_bytes,
+        dictionary_limits: DictionaryLimits { bytes: limits.bytes.min(dictionary_bytes), ..limits },
+        ..WriterOptions::default()
+    })
+}
+
+/// `auto`, `NAME` and `COLUMN=NAME` as choices.
+pub fn choices(codecs: &[String]) -> Result<(Choice, BTreeMap<String, Choice>), CliError> {
+    let mut all = Choice::Auto;
+    let mut columns = BTreeMap::new();
+    for text in codecs {
+        match text.rsplit_once('=') {
+            Some((column, name)) => {
+                columns.insert(column.to_owned(), choice(name)?);
+            }
+            None => all = choice(text)?,
+        }
+    }
+    Ok((all, columns))
+}
+
+fn choice(name: &str) -> Result<Choice, CliError> {
+    if name == "auto" {
+        return Ok(Choice::Auto);
+    }
+    cb2t::REGISTRY.by_name(name).map(Choice::Prefer).ok_or_else(|| {
+        let known: Vec<&str> = cb2t::REGISTRY.iter().map(|codec| codec.name()).collect();
+        CliError::Usage(format!("--codec {name}: no such codec; there are auto, {}", known.join(", ")))
+    })
+}
+
+/// A first pass over the columns with strings, for ordered dictionaries.
+fn survey(inputs: &Inputs<'_>, options: &WriterOptions) -> Result<Dictionaries, CliError> {
+    let whole = inputs.open()?.reader.schema();
+    let columns = DictionarySurvey::string_columns(&whole);
+    if columns.is_empty() {
+        return Ok(Dictionaries::default());
+    }
+    let names = columns.iter().map(|&index| whole.field(index).name().clone()).collect();
+    let strings = Inputs { columns: Some(names), ..inputs.clone() };
+    let mut opened = strings.open()?;
+    let name = inputs.name();
+    let mut survey = DictionarySurvey::new(&opened.reader.schema(), options.dictionary_limits)
+        .map_err(CliError::table(&name))?;
+    let progress = BatchProgress::new("surveying", &opened);
+    for batch in &mut opened.reader {
+        let batch = checked(batch, &name)?;
+        survey.add(&batch).map_err(CliError::table(&name))?;
+        progress.add(batch.num_rows() as u64);
+    }
+    Ok(survey.finish(&columns))
+}
+
+/// Proves the file that is about to get its name, and compares it with the inputs where they can be read again.
+fn verify(output: &Output, inputs: &Inputs<'_>, path: &Path) -> Result<(), CliError> {
+    let Some(temporary) = output.temporary_path() else { return Ok(()) };
+    let failed = |source| CliError::table(path.display())(source);
+    let written = cb2t::open(&temporary).map_err(failed)?;
+    let bar = steps("verifying", 0);
+    written
+        .verify(&|done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+        })
+        .map_err(failed)?;
+    bar.finish_and_clear();
+    if !inputs.can_be_read_twice() {
+        return Ok(());
+    }
+    let mut original = inputs.open()?;
+    let mut copy = written.read(&ReadOptions::default()).map_err(failed)?;
+    let comparison = compare(&mut original.reader, &mut copy, &CompareOptions::default())?;
+    if comparison.is_equal() {
+        return Ok(());
+    }
+    let reason = format!("it differs from its input, and was not kept:\n{comparison}");
+    Err(CliError::Unsupported { file: path.display().to_string(), reason })
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    output: &'a str,
+    rows: u64,
+    columns: usize,
+    row_groups: u64,
+    input_bytes: Option<u64>,
+    arrow_bytes: u64,
+    file_bytes: u64,
+    seconds: f64,
+    buffers: Vec<BufferSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct BufferSummary<'a> {
+    column: &'a str,
+    buffer: &'a str,
+    blocks: u64,
+    values: u64,
+    bytes: u64,
+    codecs: Vec<CodecSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct CodecSummary<'a> {
+    codec: &'a str,
+    tried_blocks: u64,
+    estimated_bytes: u64,
+    chosen_blocks: u64,
+    chosen_estimated_bytes: u64,
+    chosen_bytes: u64,
+}
+
+impl<'a> Summary<'a> {
+    fn new(
+        output: &'a str,
+        input_bytes: Option<u64>,
+        columns: usize,
+        report: &'a WriteReport,
+        started: Instant,
+    ) -> Self {
+        let codec = |(codec, found): (&&'a str, &CodecReport)| CodecSummary {
+            codec,
+            tried_blocks: found.tried_blocks,
+            estimated_bytes: found.estimated_bytes,
+            chosen_blocks: found.chosen_blocks,
+            chosen_estimated_bytes: found.chosen_estimated_bytes,
+            chosen_bytes: found.chosen_bytes,
+        };
+        let buffers = report.buffers.iter().map(|((column, role), buffer)| BufferSummary {
+            column,
+            buffer: role,
+            blocks: buffer.block_count,
+            values: buffer.value_count,
+            bytes: buffer.stored_bytes,
+            codecs: buffer.codecs.iter().map(codec).collect(),
+        });
+        Self {
+            output,
+            rows: report.row_count,
+            columns,
+            row_groups: report.row_group_count,
+            input_bytes,
+            arrow_bytes: report.arrow_bytes,
+            file_bytes: report.file_bytes,
+            seconds: started.elapsed().as_secs_f64(),
+            buffers: buffers.collect(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let input = self.input_bytes.map_or(String::new(), |input| format!("input {}, ", bytes(input)));
+        format!(
+            "packed {} rows of {} columns into {}: {}{input}in memory {} ({}), {:.2} s",
+            grouped(self.rows),
+            self.columns,
+            self.output,
+            format_args!("{}, ", bytes(self.file_bytes)),
+            bytes(self.arrow_bytes),
+            ratio(self.arrow_bytes, self.file_bytes),
+            self.seconds,
+        )
+    }
+}
+
+/// What was tried, estimated and achieved: a row a codec of each buffer.
+fn explained(report: &WriteReport) -> String {
+    let mut rows = Vec::new();
+    for ((column, role), buffer) in &report.buffers {
+        for (codec, found) in &buffer.codecs {
+            let estimate = |tried: u64, bytes: u64| if tried == 0 { "-".into() } else { grouped(bytes) };
+            let chosen = found.chosen_blocks > 0;
+            rows.push(vec![
+                column.clone(),
+                (*role).to_owned(),
+                (*codec).to_owned(),
+                grouped(found.tried_blocks),
+                estimate(found.tried_blocks, found.estimated_bytes),
+                grouped(found.chosen_blocks),
+                if chosen { estimate(found.tried_blocks, found.chosen_estimated_bytes) } else { "-".into() },
+                if chosen { grouped(found.chosen_bytes) } else { "-".into() },
+            ]);
+        }
+    }
+    let header = [
+        "column",
+        "buffer",
+        "codec",
+        "tried blocks",
+        "estimated bytes",
+        "chosen blocks",
+        "of these estimated",
+        "achieved",
+    ];
+    table(&header, rows, &[3, 4, 5, 6, 7])
+}

@@ -1,0 +1,217 @@
+//! Tables of any supported format as batches.
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow_io::formats::{self, Format, FormatError, Input, Progress};
+use cb2t::{ReadOptions, Source, Table};
+
+use crate::args::InputOptions;
+use crate::error::CliError;
+
+/// Batches, and how far they have come.
+pub struct Opened {
+    /// The batches.
+    pub reader: Box<dyn RecordBatchReader + Send>,
+    /// Rows in all, where that is known.
+    pub row_count: Option<u64>,
+    /// Bytes taken from the input, where they are counted.
+    pub progress: Option<Progress>,
+}
+
+/// What to read: files of one schema, one after the other.
+#[derive(Debug, Clone)]
+pub struct Inputs<'a> {
+    /// The files; - for standard input.
+    pub paths: &'a [PathBuf],
+    /// Their format, by extension unless given.
+    pub format: Option<Format>,
+    /// How text is read.
+    pub options: &'a InputOptions,
+    /// Only these columns.
+    pub columns: Option<Vec<String>>,
+    /// Only these rows.
+    pub rows: Option<Range<u64>>,
+    /// The schema of text, once it is known.
+    pub schema: Option<SchemaRef>,
+}
+
+/// Whether a path stands for a standard stream.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+impl Inputs<'_> {
+    /// What messages call the inputs.
+    pub fn name(&self) -> String {
+        match self.paths {
+            [path] => path.display().to_string(),
+            [first, ..] => format!("{} and {} more", first.display(), self.paths.len() - 1),
+            [] => String::new(),
+        }
+    }
+
+    /// Whether the inputs can be read a second time.
+    pub fn can_be_read_twice(&self) -> bool {
+        self.paths
+            .iter()
+            .all(|path| !is_standard(path) && path.metadata().is_ok_and(|metadata| metadata.is_file()))
+    }
+
+    /// Bytes of all files together; `None` with a stream among them.
+    pub fn file_bytes(&self) -> Option<u64> {
+        self.paths
+            .iter()
+            .map(|path| path.metadata().ok().filter(|metadata| metadata.is_file()).map(|file| file.len()))
+            .sum()
+    }
+
+    /// Opens them.
+    pub fn open(&self) -> Result<Opened, CliError> {
+        if let [path] = self.paths
+            && self.is_table()
+        {
+            return self.open_table(path);
+        }
+        if let Some(path) = self.paths.iter().find(|path| self.is_cb2t(path)) {
+            let reason = "a .cb2t file is packed alone, not together with other files".to_owned();
+            return Err(CliError::Unsupported { file: path.display().to_string(), reason });
+        }
+        let inputs = self.paths.iter().map(|path| input(path)).collect();
+        let reader = formats::open_all(inputs, &self.read_options()?)?;
+        Ok(Opened {
+            row_count: reader.row_count(),
+            progress: Some(reader.progress()),
+            reader: Box::new(reader),
+        })
+    }
+
+    /// Whether this is one .cb2t file.
+    pub fn is_table(&self) -> bool {
+        matches!(self.paths, [path] if self.is_cb2t(path))
+    }
+
+    fn is_cb2t(&self, path: &Path) -> bool {
+        match self.format {
+            Some(format) => format == Format::Cb2t,
+            None => Format::from_path(path).is_ok_and(|format| format == Format::Cb2t),
+        }
+    }
+
+    fn open_table(&self, path: &Path) -> Result<Opened, CliError> {
+        let table = open_table(path)?;
+        let columns =
+            column_indexes(&table, self.columns.as_deref()).map_err(CliError::table(path.display()))?;
+        let rows = clamped(self.rows.clone(), table.row_count());
+        let row_count = rows.end - rows.start;
+        let options = ReadOptions { columns, rows: Some(rows), ..ReadOptions::default() };
+        let batches = table.into_batches(&options).map_err(CliError::table(path.display()))?;
+        Ok(Opened { reader: Box::new(batches), row_count: Some(row_count), progress: None })
+    }
+
+    fn read_options(&self) -> Result<formats::ReadOptions, CliError> {
+        let schema = match (&self.schema, &self.options.schema) {
+            (Some(schema), _) => Some(schema.clone()),
+            (None, Some(path)) => Some(read_schema(path)?),
+            (None, None) => None,
+        };
+        Ok(formats::ReadOptions {
+            format: self.format,
+            schema,
+            columns: self.columns.clone(),
+            rows: self.rows.clone(),
+            batch_rows: 65_536,
+            delimiter: self.options.delimiter,
+            has_header: !self.options.no_header,
+            null_values: self.options.null_values.clone(),
+            infer_rows: self.options.infer_rows,
+            ..formats::ReadOptions::default()
+        })
+    }
+
+    /// The same inputs read again: text takes the schema that was found the first time.
+    pub fn again(&self, schema: &SchemaRef, columns: Option<Vec<String>>) -> Result<Self, CliError> {
+        let text = self.paths.iter().all(|path| {
+            self.format.map_or_else(|| Format::from_path(path).is_ok_and(Format::is_text), Format::is_text)
+        });
+        // The schema that was found is that of the columns asked for; the whole file's is needed only where all were.
+        let known = text && self.columns.is_none();
+        Ok(Self {
+            schema: if known { Some(schema.clone()) } else { self.schema.clone() },
+            columns,
+            ..self.clone()
+        })
+    }
+}
+
+fn input(path: &Path) -> Input {
+    if is_standard(path) { Input::Stream(Box::new(io::stdin())) } else { Input::Path(path.to_owned()) }
+}
+
+/// One file of any supported format.
+pub fn open_file(path: &Path, format: Option<Format>, options: &InputOptions) -> Result<Opened, CliError> {
+    let paths = [path.to_owned()];
+    Inputs { paths: &paths, format, options, columns: None, rows: None, schema: None }.open()
+}
+
+/// A .cb2t file; one from standard input is first copied to a temporary file.
+pub fn open_table(path: &Path) -> Result<Table, CliError> {
+    if !is_standard(path) {
+        return cb2t::open(path).map_err(|source| match source {
+            cb2t::TableError::Container(error @ cb2t::ContainerError::File { .. }) => CliError::File(error),
+            source => CliError::table(path.display())(source),
+        });
+    }
+    let failed = |source| CliError::Io { file: "standard input".into(), source };
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    io::copy(&mut io::stdin().lock(), &mut file).map_err(failed)?;
+    let source = Source::stream(file)?;
+    Table::from_source(source, &cb2t::REGISTRY).map_err(CliError::table("standard input"))
+}
+
+/// The indexes of the named columns.
+pub fn column_indexes(
+    table: &Table,
+    names: Option<&[String]>,
+) -> Result<Option<Vec<usize>>, cb2t::TableError> {
+    names.map(|names| names.iter().map(|name| table.column_index(name)).collect()).transpose()
+}
+
+/// The rows asked for, as far as they exist.
+pub fn clamped(rows: Option<Range<u64>>, row_count: u64) -> Range<u64> {
+    let rows = rows.unwrap_or(0..row_count);
+    rows.start.min(row_count)..rows.end.min(row_count)
+}
+
+/// A schema from a file: the JSON of `cb2t schema --json`, or whatever any other supported file has.
+fn read_schema(path: &Path) -> Result<SchemaRef, CliError> {
+    if path.extension().is_some_and(|extension| extension == "json")
+        && let Ok(text) = std::fs::read_to_string(path)
+        && let Ok(schema) = serde_json::from_str::<Schema>(&text)
+    {
+        return Ok(Arc::new(schema));
+    }
+    let options = InputOptions {
+        null_values: Vec::new(),
+        delimiter: None,
+        no_header: false,
+        infer_rows: None,
+        schema: None,
+    };
+    Ok(open_file(path, None, &options)?.reader.schema())
+}
+
+/// A batch or the error of the file that it should come from.
+pub fn checked(batch: Result<RecordBatch, ArrowError>, file: &str) -> Result<RecordBatch, CliError> {
+    batch.map_err(|error| match error {
+        ArrowError::ExternalError(inner) if inner.is::<FormatError>() => {
+            CliError::Format(FormatError::from_reader(file, ArrowError::ExternalError(inner)))
+        }
+        source => CliError::Batch { file: file.to_owned(), source },
+    })
+}
