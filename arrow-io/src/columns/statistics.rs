@@ -25,6 +25,7 @@ pub fn extremes(node: &Node, builder: &NodeBuilder) -> Option<(Vec<u8>, Vec<u8>)
             Some(single(values, Order::Unsigned))
         }
         (Content::Limbs(values), Shape::Limbs(limbs)) => match (values.as_slice(), limbs.as_slice()) {
+            _ if matches!(node.data_type, DataType::Interval(_)) => None,
             ([values], [limb]) if !matches!(node.data_type, DataType::FixedSizeBinary(_)) => {
                 Some(with_values!(OwnedValues, values, values => single(values, limb.order)))
             }
