@@ -37,8 +37,7 @@ pub(super) fn open(
     let dialect = Dialect::new(format, options);
     let mut text = source.into_text()?;
     let header = dialect.header(&mut text)?;
-    let columns = selected_columns(&text.name, &names_schema(&header), options.columns.as_deref())?;
-    let columns = columns.unwrap_or_else(|| (0..header.len()).collect());
+    let columns = chosen_columns(&text.name, &header, options)?;
     let file = match known {
         Some(known) => matched(&text.name, &header, known)?,
         None => dialect.infer(&mut text, &header, &columns, options)?.schema(text.is_stream(), options),
@@ -68,7 +67,7 @@ pub(super) fn infer_together(
     for path in paths {
         let mut text = Source::new(Input::Path(path.clone()))?.into_text()?;
         let header = dialect.header(&mut text)?;
-        let columns: Vec<usize> = (0..header.len()).collect();
+        let columns = chosen_columns(&text.name, &header, options)?;
         let inferred = dialect.infer(&mut text, &header, &columns, options)?;
         row_counts.push(inferred.row_count());
         match &mut first {
@@ -127,8 +126,11 @@ fn matched(input: &str, header: &[String], known: TextSchema) -> Result<TextSche
     Ok(known)
 }
 
-fn names_schema(header: &[String]) -> Schema {
-    Schema::new(header.iter().map(|name| Field::new(name, DataType::Utf8View, true)).collect::<Vec<_>>())
+/// The indices of the columns to return.
+fn chosen_columns(input: &str, header: &[String], options: &ReadOptions) -> Result<Vec<usize>, FormatError> {
+    let fields: Vec<Field> = header.iter().map(|name| Field::new(name, DataType::Utf8View, true)).collect();
+    let columns = selected_columns(input, &Schema::new(fields), options.columns.as_deref())?;
+    Ok(columns.unwrap_or_else(|| (0..header.len()).collect()))
 }
 
 /// How the text is cut into fields.
