@@ -11,8 +11,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::{
-    AnyCodec, Block, CheckedBlock, Choice, OwnedValues, Registry, Tile, TileError, Value, Values, ValuesMut,
-    encode_block, with_values,
+    AnyCodec, Block, BlockSource, BufferError, CheckedBlock, Choice, EncodeOptions, OwnedValues, Registry,
+    Tile, TileError, Value, Values, ValuesMut, decode_range, encode_block, encode_values, take,
+    values_per_block, with_values,
 };
 
 /// Writes the suite's tests for the codec `$codec`, a `&'static dyn AnyCodec`.
@@ -22,6 +23,11 @@ macro_rules! conformance {
         #[test]
         fn conformance_distributions() {
             $crate::conformance::distributions($codec);
+        }
+
+        #[test]
+        fn conformance_buffers_of_several_blocks() {
+            $crate::conformance::buffers($codec);
         }
 
         #[test]
@@ -169,6 +175,90 @@ fn round_trip<V: Value>(codec: &'static dyn AnyCodec, kind: Kind, values: &[V], 
             taken.iter().zip(&indexes).all(|(&value, &index)| value == values[index]),
             "taken differently: {place}"
         );
+    }
+}
+
+/// Buffers of no, one and several blocks, read whole, by range across blocks, and value by value.
+pub fn buffers(codec: &'static dyn AnyCodec) {
+    for layout in LAYOUTS.into_iter().filter(|&layout| codec.supports(layout)) {
+        for value_count in [0, 1, 1023, 1024, 1025, 5000, 20_000] {
+            match layout.value_width {
+                8 => buffer_of::<u8>(codec, layout, value_count),
+                16 => buffer_of::<u16>(codec, layout, value_count),
+                32 => buffer_of::<u32>(codec, layout, value_count),
+                _ => buffer_of::<u64>(codec, layout, value_count),
+            }
+        }
+    }
+}
+
+/// The blocks of a buffer in memory.
+struct MemoryBlocks {
+    layout: Layout,
+    value_count: u64,
+    values_per_block: u32,
+    blocks: Vec<Vec<u8>>,
+}
+
+impl BlockSource for MemoryBlocks {
+    type Error = std::convert::Infallible;
+    type Bytes<'a> = &'a [u8];
+
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    fn value_count(&self) -> u64 {
+        self.value_count
+    }
+
+    fn values_per_block(&self) -> u32 {
+        self.values_per_block
+    }
+
+    fn block(&self, block_index: u32) -> Result<&[u8], Self::Error> {
+        Ok(&self.blocks[block_index as usize])
+    }
+}
+
+fn buffer_of<V: Value>(codec: &'static dyn AnyCodec, layout: Layout, value_count: usize) {
+    let registry = Registry::new(vec![codec].leak());
+    let choice = Choice::Prefer(codec);
+    let options = EncodeOptions { block_bytes: 8192, tile_size: 512, bytes_tile_size: 4096, choice };
+    let order = if layout.kind == Kind::Bytes { Order::None } else { Order::Unsigned };
+    for (name, values) in named_distributions::<V>(value_count).into_iter().step_by(5) {
+        let place = format!("{} {layout:?}, {value_count} values, {name}", codec.name());
+        let encoded =
+            encode_values(V::erase(&values), layout.kind, order, &registry, &options).expect(&place);
+        let source = MemoryBlocks {
+            layout,
+            value_count: value_count as u64,
+            values_per_block: values_per_block(&options, layout),
+            blocks: encoded.into_iter().map(|block| block.bytes).collect(),
+        };
+        assert_eq!(source.blocks.len(), value_count.div_ceil(source.values_per_block as usize), "{place}");
+        let mut random = Random(value_count as u64);
+        for round in 0..4 {
+            let bound = value_count as u64 + 1;
+            let (one, other) = (random.draw() % bound, random.draw() % bound);
+            let wanted = if round == 0 { 0..value_count as u64 } else { one.min(other)..one.max(other) };
+            let mut decoded = vec![V::from_u64(u64::MAX); (wanted.end - wanted.start) as usize];
+            decode_range(&source, &registry, wanted.clone(), &mut decoded).expect(&place);
+            assert!(
+                decoded == values[wanted.start as usize..wanted.end as usize],
+                "a range decoded differently: {place}"
+            );
+        }
+        let count = if value_count == 0 { 0 } else { 40 };
+        let indexes: Vec<u64> = (0..count).map(|_| random.draw() % value_count as u64).collect();
+        let mut taken = vec![V::default(); count];
+        take(&source, &registry, &indexes, &mut taken).expect(&place);
+        assert!(
+            taken.iter().zip(&indexes).all(|(&value, &index)| value == values[index as usize]),
+            "taken differently: {place}"
+        );
+        let beyond = take(&source, &registry, &[value_count as u64], &mut [V::default()]);
+        assert!(matches!(beyond, Err(BufferError::OutOfRange { .. })), "{place}");
     }
 }
 
