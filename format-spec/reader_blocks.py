@@ -109,6 +109,7 @@ def value_range(values: list, order: int, width: int) -> tuple:
 FLBP = Layout("Q I 4s", "reference bit_width reserved")
 RFOR = Layout("Q H H B B 2s", "value_reference length_reference run_count value_bit_width length_bit_width reserved")
 DFOR_WIDE = Layout("Q Q I 12s", "first delta_reference bit_width reserved")
+ALP = Layout("Q B b B B B 1s H", "reference scheme exponent bit_width right_bits code_bit_width reserved exception_count")
 DFOR_NARROW = Layout("I I I 4s", "first delta_reference bit_width reserved")
 
 
@@ -186,8 +187,69 @@ def decode_dfor(tile: bytes, n: int, width: int):
     return values, end
 
 
-CODEC_NAMES = {0: "constant", 1: "plain", 2: "flbp", 3: "rfor", 4: "dfor"}
-DECODERS = {1: decode_plain, 2: decode_flbp, 3: decode_rfor, 4: decode_dfor}
+def exceptions(tile: bytes, offset: int, n: int, count: int, letter: str):
+    """count values and their positions at offset, and where they end."""
+    check(count <= n, f"exception_count is {count} of {n} values")
+    body = struct.Struct(f"<{count}{letter}")
+    middle = need(tile, offset + body.size)
+    end = need(tile, middle + 2 * count)
+    positions = struct.unpack_from(f"<{count}H", tile, middle)
+    check(all(a < b for a, b in zip(positions, positions[1:] + (n,))), f"exception positions {positions} do not ascend within {n}")
+    return dict(zip(positions, body.unpack_from(tile, offset))), end
+
+
+def decode_alp(tile: bytes, n: int, width: int):
+    head = ALP.read(tile)
+    check(head.scheme in (0, 1), f"scheme is {head.scheme}")
+    if head.scheme == 0:
+        return decode_alp_decimal(head, tile, n, width)
+    return decode_alp_split(head, tile, n, width)
+
+
+def decode_alp_decimal(head, tile: bytes, n: int, width: int):
+    fits(head.reference, width, "reference")
+    at_most(head.bit_width, width)
+    limit = 22 if width == 64 else 10
+    check(-limit <= head.exponent <= limit, f"exponent is {head.exponent}, beyond {limit}")
+    check(head.right_bits == head.code_bit_width == 0, "right_bits or code_bit_width is not 0")
+    residuals, end = lanes(tile, ALP.bytes, n, head.bit_width)
+    odd, end = exceptions(tile, end, n, head.exception_count, "Q" if width == 64 else "I")
+    return [odd[i] if i in odd else decimal_bits(head.reference + residual, head.exponent, width) for i, residual in enumerate(residuals)], end
+
+
+def decimal_bits(integer: int, exponent: int, width: int) -> int:
+    """The bits of a float: the integer modulo 2^width as two's complement, at the exponent."""
+    integer &= (1 << width) - 1
+    integer -= integer >> (width - 1) << width
+    power = float(10 ** abs(exponent))
+    scale = power.__rtruediv__ if exponent >= 0 else power.__mul__
+    if width == 64:
+        return struct.unpack("<Q", struct.pack("<d", scale(float(integer))))[0]
+    # Of two floats of 32 bits, quotient and product rounded to 64 bits and then to 32 are those rounded to 32 at once.
+    narrow = struct.Struct("<f")
+    nearest = narrow.unpack(narrow.pack(integer))[0]
+    return struct.unpack("<I", narrow.pack(scale(nearest)))[0]
+
+
+def decode_alp_split(head, tile: bytes, n: int, width: int):
+    check(head.exponent == 0, f"exponent is {head.exponent} in scheme split")
+    check(width - 16 <= head.right_bits < width, f"right_bits is {head.right_bits}")
+    at_most(head.bit_width, head.right_bits)
+    at_most(head.code_bit_width, 3)
+    fits(head.reference, head.right_bits, "reference")
+    dictionary = struct.unpack_from("<8H", tile, need(tile, ALP.bytes + 16) - 16)
+    codes, end = lanes(tile, ALP.bytes + 16, n, head.code_bit_width)
+    residuals, end = lanes(tile, end, n, head.bit_width)
+    odd, end = exceptions(tile, end, n, head.exception_count, "H")
+    for left in (*dictionary, *odd.values()):
+        fits(left, width - head.right_bits, "a left part")
+    mask = (1 << head.right_bits) - 1
+    lefts = [odd.get(i, dictionary[code]) for i, code in enumerate(codes)]
+    return [left << head.right_bits | head.reference + residual & mask for left, residual in zip(lefts, residuals)], end
+
+
+CODEC_NAMES = {0: "constant", 1: "plain", 2: "flbp", 3: "rfor", 4: "dfor", 5: "alp"}
+DECODERS = {1: decode_plain, 2: decode_flbp, 3: decode_rfor, 4: decode_dfor, 5: decode_alp}
 
 
 # Blocks
@@ -232,6 +294,7 @@ def tiled_values(data: bytes, head) -> list:
     check(head.codec_id in DECODERS, f"codec id {head.codec_id} is unknown")
     codec, decode = CODEC_NAMES[head.codec_id], DECODERS[head.codec_id]
     check(head.kind == VALUES or codec == "plain", f"codec {codec} has no layout for bytes")
+    check(codec != "alp" or head.value_width >= 32, f"codec alp has no layout of {head.value_width} bits")
     check(head.shared_bytes == 0, f"codec {codec} has no shared bytes, but shared_bytes is {head.shared_bytes}")
     needed = align(head.value_count, head.tile_size) // head.tile_size
     check(head.tile_count == needed, f"tile_count is {head.tile_count}, not {needed}")

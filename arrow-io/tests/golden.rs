@@ -55,6 +55,7 @@ fn golden_files() -> Vec<Golden> {
             all.push(golden(&name, integers(), options(1 << 20, Choice::Prefer(codec), tile_size)));
         }
     }
+    all.push(golden("floats", floats(), auto(1 << 20)));
     all
 }
 
@@ -110,6 +111,31 @@ fn integers() -> RecordBatch {
     }
     let columns = columns!(u8, UInt8Array).chain(columns!(u16, UInt16Array));
     let columns = columns.chain(columns!(u32, UInt32Array)).chain(columns!(u64, UInt64Array));
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+/// What floats are made of: decimals of several digits, with exceptions and without, zeros of hundreds, and floats of all their digits.
+fn floats() -> RecordBatch {
+    let decimal = |row: i32, digits: i32| format!("{}e{}", row * 7919 % 10_007 - 3000, -digits);
+    let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+    for digits in [-3, 0, 2, 5, 9] {
+        let texts = (0..1300).map(|row| decimal(row, digits));
+        let wide: Float64Array = texts.clone().map(|text| text.parse::<f64>().unwrap()).collect();
+        let narrow: Float32Array = texts.map(|text| text.parse::<f32>().unwrap()).collect();
+        columns.push((format!("f64 of {digits} digits"), Arc::new(wide)));
+        columns.push((format!("f32 of {digits} digits"), Arc::new(narrow)));
+    }
+    let odd = [f64::NAN, f64::NEG_INFINITY, -0.0, std::f64::consts::E, f64::MAX, 5e-324];
+    let mixed = |row: usize| if row % 90 == 11 { odd[row / 90 % 6] } else { row as f64 / 4.0 };
+    columns
+        .push(("f64 with exceptions".into(), Arc::new(Float64Array::from_iter_values((0..1300).map(mixed)))));
+    let mixed = (0..1300).map(|row| mixed(row) as f32);
+    columns.push(("f32 with exceptions".into(), Arc::new(Float32Array::from_iter_values(mixed))));
+    // Roots are correctly rounded, hence the same on every machine.
+    let root = |row: usize| f64::sqrt((row * 7919 % 10_007) as f64) - if row % 100 == 3 { 1e9 } else { 0.0 };
+    columns.push(("f64 roots".into(), Arc::new(Float64Array::from_iter_values((0..1300).map(root)))));
+    let roots = (0..1300).map(|row| root(row) as f32);
+    columns.push(("f32 roots".into(), Arc::new(Float32Array::from_iter_values(roots))));
     RecordBatch::try_from_iter(columns).unwrap()
 }
 

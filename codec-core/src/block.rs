@@ -77,7 +77,7 @@ pub fn encode_block(
     }
 
     let (codec, trials) =
-        choose(registry, choice, layout, values, tile_len).ok_or(EncodeError::NoCodec { layout })?;
+        choose(registry, choice, layout, order, values, tile_len).ok_or(EncodeError::NoCodec { layout })?;
     let shared = codec.encode_shared(values);
     let tiles = Tiles::encode(codec, &shared, values, tile_len);
     header.codec_id = codec.id().into();

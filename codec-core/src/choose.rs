@@ -1,6 +1,6 @@
 //! Which codec a block gets.
 
-use format_spec::{Layout, TILE_ALIGNMENT};
+use format_spec::{Layout, Order, TILE_ALIGNMENT};
 
 use crate::{AnyCodec, Registry, Values};
 
@@ -40,6 +40,7 @@ pub(crate) fn choose(
     registry: &Registry,
     choice: Choice,
     layout: Layout,
+    order: Order,
     values: Values<'_>,
     tile_size: usize,
 ) -> Option<(&'static dyn AnyCodec, Vec<Trial>)> {
@@ -53,7 +54,9 @@ pub(crate) fn choose(
     let mut trials = Vec::new();
     let mut best: Option<(&'static dyn AnyCodec, u64)> = None;
     let mut tile = Vec::new();
-    for codec in registry.supporting(layout) {
+    // What suits no codec gets the best of those that can hold it.
+    let any_suits = registry.supporting(layout).any(|codec| codec.suits(layout, order));
+    for codec in registry.supporting(layout).filter(|codec| !any_suits || codec.suits(layout, order)) {
         let shared = codec.encode_shared(values);
         let mut sampled_bytes = 0;
         for sample in 0..sample_count {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use format_spec::Layout;
+use format_spec::{Layout, Order};
 
 use crate::{TileError, Value, Values, ValuesMut, with_values};
 
@@ -36,6 +36,13 @@ pub trait Codec: Send + Sync + 'static {
 
     /// Which values the codec can encode.
     fn supports(layout: Layout) -> bool;
+
+    /// Whether the automatic choice should try the codec on values that compare by `order`: a codec for floats leaves integers alone. Only a hint: the codec
+    /// encodes whatever it supports.
+    fn suits(layout: Layout, order: Order) -> bool {
+        let _ = (layout, order);
+        true
+    }
 
     /// First hook: reads the tile's own header and proves that the tile's bytes suffice for it.
     ///
@@ -122,6 +129,8 @@ pub trait AnyCodec: Send + Sync {
     fn name(&self) -> &'static str;
     /// [`Codec::supports`].
     fn supports(&self, layout: Layout) -> bool;
+    /// [`Codec::suits`].
+    fn suits(&self, layout: Layout, order: Order) -> bool;
     /// [`Codec::encode_shared`].
     fn encode_shared(&self, values: Values<'_>) -> Vec<u8>;
     /// [`Codec::encode_tile`].
@@ -166,6 +175,10 @@ impl<C: Codec> AnyCodec for Erased<C> {
 
     fn supports(&self, layout: Layout) -> bool {
         C::supports(layout)
+    }
+
+    fn suits(&self, layout: Layout, order: Order) -> bool {
+        C::suits(layout, order)
     }
 
     fn encode_shared(&self, values: Values<'_>) -> Vec<u8> {
