@@ -110,6 +110,7 @@ FLBP = Layout("Q I 4s", "reference bit_width reserved")
 RFOR = Layout("Q H H B B 2s", "value_reference length_reference run_count value_bit_width length_bit_width reserved")
 DFOR_WIDE = Layout("Q Q I 12s", "first delta_reference bit_width reserved")
 ALP = Layout("Q B b B B B 1s H", "reference scheme exponent bit_width right_bits code_bit_width reserved exception_count")
+DICT = Layout("I I 8s", "reference bit_width reserved")
 DFOR_NARROW = Layout("I I I 4s", "first delta_reference bit_width reserved")
 
 
@@ -145,13 +146,13 @@ def sequence(tile: bytes, offset: int, n: int, bit_width: int):
     return [bits >> i * bit_width & mask for i in range(n)], end
 
 
-def decode_plain(tile: bytes, n: int, width: int):
+def decode_plain(tile: bytes, n: int, width: int, _=None):
     end = need(tile, n * width // 8)
     letter = {8: "B", 16: "H", 32: "I", 64: "Q"}[width]
     return list(struct.unpack_from(f"<{n}{letter}", tile)), end
 
 
-def decode_flbp(tile: bytes, n: int, width: int):
+def decode_flbp(tile: bytes, n: int, width: int, _=None):
     head = FLBP.read(tile)
     fits(head.reference, width, "reference")
     at_most(head.bit_width, width)
@@ -159,7 +160,7 @@ def decode_flbp(tile: bytes, n: int, width: int):
     return [head.reference + residual & (1 << width) - 1 for residual in residuals], end
 
 
-def decode_rfor(tile: bytes, n: int, width: int):
+def decode_rfor(tile: bytes, n: int, width: int, _=None):
     head = RFOR.read(tile)
     fits(head.value_reference, width, "value_reference")
     at_most(head.value_bit_width, width)
@@ -174,7 +175,7 @@ def decode_rfor(tile: bytes, n: int, width: int):
     return [value for run in runs for value in run], end
 
 
-def decode_dfor(tile: bytes, n: int, width: int):
+def decode_dfor(tile: bytes, n: int, width: int, _=None):
     layout = DFOR_WIDE if width == 64 else DFOR_NARROW
     head = layout.read(tile)
     fits(head.first, width, "first")
@@ -198,7 +199,7 @@ def exceptions(tile: bytes, offset: int, n: int, count: int, letter: str):
     return dict(zip(positions, body.unpack_from(tile, offset))), end
 
 
-def decode_alp(tile: bytes, n: int, width: int):
+def decode_alp(tile: bytes, n: int, width: int, _=None):
     head = ALP.read(tile)
     check(head.scheme in (0, 1), f"scheme is {head.scheme}")
     if head.scheme == 0:
@@ -248,8 +249,30 @@ def decode_alp_split(head, tile: bytes, n: int, width: int):
     return [left << head.right_bits | head.reference + residual & mask for left, residual in zip(lefts, residuals)], end
 
 
-CODEC_NAMES = {0: "constant", 1: "plain", 2: "flbp", 3: "rfor", 4: "dfor", 5: "alp"}
-DECODERS = {1: decode_plain, 2: decode_flbp, 3: decode_rfor, 4: decode_dfor, 5: decode_alp}
+def decode_dict(tile: bytes, n: int, width: int, entries: list):
+    head = DICT.read(tile)
+    if head.bit_width == 0xFFFFFFFF:
+        check(head.reference == 0, f"reference {head.reference} before values themselves")
+        values, end = decode_plain(tile[16:], n, width, entries)
+        return values, 16 + end
+    at_most(head.bit_width, 16)
+    residuals, end = lanes(tile, 16, n, head.bit_width)
+    codes = [head.reference + residual for residual in residuals]
+    check(max(codes + [head.reference]) < len(entries), f"code {max(codes)} of {len(entries)} values")
+    return [entries[code] for code in codes], end
+
+
+def dict_entries(shared: bytes, width: int) -> list:
+    size = width // 8
+    check(len(shared) % size == 0, f"{len(shared)} shared bytes are no whole number of values")
+    entries = [unsigned(shared[i:i + size]) for i in range(0, len(shared), size)]
+    check(len(entries) <= 65536, f"{len(entries)} distinct values")
+    check(all(a < b for a, b in zip(entries, entries[1:])), "the distinct values do not ascend")
+    return entries
+
+
+CODEC_NAMES = {0: "constant", 1: "plain", 2: "flbp", 3: "rfor", 4: "dfor", 5: "alp", 6: "dict"}
+DECODERS = {1: decode_plain, 2: decode_flbp, 3: decode_rfor, 4: decode_dfor, 5: decode_alp, 6: decode_dict}
 
 
 # Blocks
@@ -295,17 +318,19 @@ def tiled_values(data: bytes, head) -> list:
     codec, decode = CODEC_NAMES[head.codec_id], DECODERS[head.codec_id]
     check(head.kind == VALUES or codec == "plain", f"codec {codec} has no layout for bytes")
     check(codec != "alp" or head.value_width >= 32, f"codec alp has no layout of {head.value_width} bits")
-    check(head.shared_bytes == 0, f"codec {codec} has no shared bytes, but shared_bytes is {head.shared_bytes}")
+    check(codec != "dict" or head.value_width >= 16, f"codec dict has no layout of {head.value_width} bits")
+    check(codec == "dict" or head.shared_bytes == 0, f"codec {codec} has no shared bytes, but shared_bytes is {head.shared_bytes}")
     needed = align(head.value_count, head.tile_size) // head.tile_size
     check(head.tile_count == needed, f"tile_count is {head.tile_count}, not {needed}")
-    offsets, checksums, ranges = tile_tables(data, head)
+    offsets, checksums, ranges, shared = tile_tables(data, head)
+    entries = dict_entries(shared, head.value_width)
     check(head.constant == 0, "constant is not 0")
     values = []
     for i, checksum in enumerate(checksums):
         with place(f"{codec} tile {i}"):
             tile = data[offsets[i]:offsets[i + 1]]
             check_checksum(tile, checksum, "the tile")
-            tile_values, end = decode(tile, min(head.tile_size, head.value_count - len(values)), head.value_width)
+            tile_values, end = decode(tile, min(head.tile_size, head.value_count - len(values)), head.value_width, entries)
             check(len(tile) - end < 16, f"the encoding ends at {end} of {len(tile)} bytes")
             check(not any(tile[end:]), "padding is not zero")
             if head.order != NONE:
@@ -315,19 +340,19 @@ def tiled_values(data: bytes, head) -> list:
 
 
 def tile_tables(data: bytes, head):
-    """Tile offsets, tile checksums, and pairs of tile minima and maxima."""
+    """Tile offsets, tile checksums, pairs of tile minima and maxima, and the shared bytes."""
     count, value_bytes = head.tile_count, head.value_width // 8 if head.order != NONE else 0
-    sizes = [4 * (count + 1), 4 * count, value_bytes * count, value_bytes * count]
-    starts = [64 + sum(align(size, 16) for size in sizes[:i]) for i in range(5)]
+    sizes = [head.shared_bytes, 4 * (count + 1), 4 * count, value_bytes * count, value_bytes * count]
+    starts = [64 + sum(align(size, 16) for size in sizes[:i]) for i in range(6)]
     tables_end = starts.pop()
     check(tables_end < head.block_bytes, f"the tables end at {tables_end} but the block at {head.block_bytes}")
     check_header(data, head, tables_end)
     tables = [data[start:start + size] for start, size in zip(starts, sizes)]
     for start, size in zip(starts, sizes):
         check(not any(data[start + size:align(start + size, 16)]), f"padding at {start + size} is not zero")
-    offsets = struct.unpack(f"<{count + 1}I", tables[0])
+    offsets = struct.unpack(f"<{count + 1}I", tables[1])
     check(offsets[0] == tables_end and offsets[-1] == head.block_bytes, f"tile offsets do not go from {tables_end} to {head.block_bytes}")
     check(not any(offset % 16 for offset in offsets), "a tile offset is not a multiple of 16")
     check(all(a < b for a, b in zip(offsets, offsets[1:])), "tile offsets do not ascend")
-    minima, maxima = ([unsigned(table[i:i + value_bytes]) for i in range(0, len(table), value_bytes or 1)] for table in tables[2:])
-    return offsets, struct.unpack(f"<{count}I", tables[1]), list(zip(minima, maxima))
+    minima, maxima = ([unsigned(table[i:i + value_bytes]) for i in range(0, len(table), value_bytes or 1)] for table in tables[3:])
+    return offsets, struct.unpack(f"<{count}I", tables[2]), list(zip(minima, maxima)), tables[0]

@@ -7,9 +7,13 @@ use crate::{AnyCodec, Registry, Values};
 /// How the codec of a block is chosen.
 #[derive(Clone, Copy, Default)]
 pub enum Choice {
-    /// The one that makes a sample of the block's tiles smallest.
+    /// By size and cost of decoding: a codec that is slow to decode must save more bits a value than its [`Codec::DECODE_BITS`](crate::Codec::DECODE_BITS).
     #[default]
     Auto,
+    /// The one that makes a sample of the block's tiles smallest.
+    Size,
+    /// As `Auto`, with the cost of decoding counted eightfold.
+    Speed,
     /// This one, wherever it supports the values; else as `Auto`.
     Prefer(&'static dyn AnyCodec),
 }
@@ -18,7 +22,20 @@ impl std::fmt::Debug for Choice {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Auto => formatter.write_str("auto"),
+            Self::Size => formatter.write_str("size"),
+            Self::Speed => formatter.write_str("speed"),
             Self::Prefer(codec) => formatter.write_str(codec.name()),
+        }
+    }
+}
+
+impl Choice {
+    /// How often a codec's cost of decoding counts.
+    const fn decode_weight(self) -> u64 {
+        match self {
+            Self::Size => 0,
+            Self::Auto | Self::Prefer(_) => 1,
+            Self::Speed => 8,
         }
     }
 }
@@ -30,13 +47,15 @@ pub struct Trial {
     pub codec: &'static str,
     /// Bytes that all tiles of the block would take, as the sample says.
     pub estimated_bytes: u64,
+    /// What decides, the least wins: these bytes and what the codec's decoding costs, as bytes that could be read in the same time.
+    pub cost_bytes: u64,
 }
 
 /// Tiles that are encoded to judge a codec.
 const SAMPLED_TILES: usize = 16;
 
 /// The codec for a block of `values`, and what was tried: nothing where a preference decides.
-pub(crate) fn choose(
+pub fn choose(
     registry: &Registry,
     choice: Choice,
     layout: Layout,
@@ -52,7 +71,7 @@ pub(crate) fn choose(
     let tile_count = values.len().div_ceil(tile_size);
     let sample_count = tile_count.min(SAMPLED_TILES);
     let mut trials = Vec::new();
-    let mut best: Option<(&'static dyn AnyCodec, u64)> = None;
+    let mut best: Option<(&'static dyn AnyCodec, (u64, u16))> = None;
     let mut tile = Vec::new();
     // What suits no codec gets the best of those that can hold it.
     let any_suits = registry.supporting(layout).any(|codec| codec.suits(layout, order));
@@ -70,10 +89,13 @@ pub(crate) fn choose(
         }
         let estimated_bytes =
             shared.len() as u64 + (sampled_bytes * tile_count as u64).div_ceil(sample_count.max(1) as u64);
-        trials.push(Trial { codec: codec.name(), estimated_bytes });
-        // Strictly smaller: of equals the lowest id stays.
-        if best.is_none_or(|(_, bytes)| estimated_bytes < bytes) {
-            best = Some((codec, estimated_bytes));
+        let decode_bits = u64::from(codec.decode_bits()) * choice.decode_weight() * values.len() as u64;
+        let cost_bytes = estimated_bytes + decode_bits / 8;
+        trials.push(Trial { codec: codec.name(), estimated_bytes, cost_bytes });
+        // Of equals the lowest id.
+        let cost = (cost_bytes, codec.id());
+        if best.is_none_or(|(_, least)| cost < least) {
+            best = Some((codec, cost));
         }
     }
     best.map(|(codec, _)| (codec, trials))

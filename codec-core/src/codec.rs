@@ -34,6 +34,9 @@ pub trait Codec: Send + Sync + 'static {
     /// `gpu-decode/cuda/`; `codec-plain/cuda/plain.cuh` is the template.
     const DEVICE_SOURCE: Option<&'static str> = None;
 
+    /// What decoding a value costs beyond reading its bytes, in bits a value that a scan could read from memory in the same time. The automatic choice weighs it against size.
+    const DECODE_BITS: u32 = 0;
+
     /// Which values the codec can encode.
     fn supports(layout: Layout) -> bool;
 
@@ -127,6 +130,8 @@ pub trait AnyCodec: Send + Sync {
     fn id(&self) -> u16;
     /// [`Codec::NAME`].
     fn name(&self) -> &'static str;
+    /// [`Codec::DECODE_BITS`].
+    fn decode_bits(&self) -> u32;
     /// [`Codec::supports`].
     fn supports(&self, layout: Layout) -> bool;
     /// [`Codec::suits`].
@@ -171,6 +176,10 @@ impl<C: Codec> AnyCodec for Erased<C> {
 
     fn name(&self) -> &'static str {
         C::NAME
+    }
+
+    fn decode_bits(&self) -> u32 {
+        C::DECODE_BITS
     }
 
     fn supports(&self, layout: Layout) -> bool {

@@ -4,7 +4,7 @@ use format_spec::Layout;
 
 use crate::AnyCodec;
 
-/// The codecs that a program knows, in ascending order of their ids.
+/// The codecs that a program knows.
 #[derive(Clone, Copy)]
 pub struct Registry {
     codecs: &'static [&'static dyn AnyCodec],

@@ -1,13 +1,14 @@
 //! The four value types, and runs of them whose type is only known at run time.
 
 use std::fmt::Debug;
+use std::hash::Hash;
 
 use format_spec::Layout;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// An unsigned integer of 8, 16, 32 or 64 bits: all that a tile can hold. Signed integers, floats and codes are stored as their bits; arithmetic wraps.
 pub trait Value:
-    Copy + Default + Ord + Debug + Send + Sync + FromBytes + IntoBytes + Immutable + KnownLayout + 'static
+    Copy + Default + Ord + Hash + Debug + Send + Sync + FromBytes + IntoBytes + Immutable + KnownLayout + 'static
 {
     /// Bits a value.
     const WIDTH: u8;

@@ -39,6 +39,7 @@ struct Header {
 impl Codec for Rfor {
     const ID: u16 = 3;
     const NAME: &'static str = "rfor";
+    const DECODE_BITS: u32 = 3;
     type Metadata<'a, V: Value> = Metadata<'a, V>;
     const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/rfor.cuh"));
 

@@ -58,7 +58,7 @@ impl<'a> Footer<'a> {
     /// Proves a footer that begins at `footer_offset` in its file. The checksum is [`crate::Trailer::verify`]'s.
     ///
     /// # Errors
-    /// Lengths that do not add up, rows that do not, or a column section that is not aligned or not before the footer.
+    /// Lengths that do not add up, rows that do not, or a column section that is not aligned, not behind the one before it or not before the footer.
     pub fn parse(bytes: &'a [u8], footer_offset: u64) -> Result<Self, FormatError> {
         let found_bytes = bytes.len() as u64;
         let (header, rest) = FooterHeader::ref_from_prefix(bytes).map_err(|_| FormatError::Truncated {
@@ -86,8 +86,9 @@ impl<'a> Footer<'a> {
             found: header.created_by_bytes.get().into(),
         })?;
         check_rows(row_groups, header.row_count.get())?;
+        let mut least_offset = FILE_HEADER_BYTES as u64;
         for column in columns {
-            check_section_place(column, footer_offset)?;
+            least_offset = check_section_place(column, least_offset, footer_offset)?;
         }
         Ok(Self { row_count: header.row_count.get(), row_groups, columns, schema, created_by })
     }
@@ -131,10 +132,10 @@ fn needed_bytes(header: &FooterHeader) -> u64 {
 fn check_rows(row_groups: &[U64], row_count: u64) -> Result<(), FormatError> {
     let mut sum = 0_u64;
     for rows in row_groups {
-        let rows = rows.get();
-        sum = sum.saturating_add(rows);
-        if rows == 0 {
-            return Err(FormatError::Field { what: "row group", field: "row_count", found: 0 });
+        let found = rows.get();
+        match sum.checked_add(found) {
+            Some(next) if found > 0 => sum = next,
+            _ => return Err(FormatError::Field { what: "row group", field: "row_count", found }),
         }
     }
     if sum == row_count {
@@ -143,17 +144,22 @@ fn check_rows(row_groups: &[U64], row_count: u64) -> Result<(), FormatError> {
     Err(FormatError::Mismatch { what: WHAT, field: "row_count", found: row_count, expected: sum })
 }
 
-fn check_section_place(column: &ColumnEntry, footer_offset: u64) -> Result<(), FormatError> {
+/// Where the section ends. Sections stand in the order of the columns, so that together they are no longer than the file.
+fn check_section_place(
+    column: &ColumnEntry,
+    least_offset: u64,
+    footer_offset: u64,
+) -> Result<u64, FormatError> {
     let what = "column entry";
     let offset = column.section_offset.get();
     if column.reserved.get() != 0 {
         return Err(FormatError::NotZero { what });
     }
-    if !offset.is_multiple_of(FILE_ALIGNMENT) || offset < FILE_HEADER_BYTES as u64 {
+    if !offset.is_multiple_of(FILE_ALIGNMENT) || offset < least_offset {
         return Err(FormatError::Field { what, field: "section_offset", found: offset });
     }
     match offset.checked_add(column.section_bytes.get()) {
-        Some(end) if end <= footer_offset => Ok(()),
+        Some(end) if end <= footer_offset => Ok(end),
         _ => Err(FormatError::Field { what, field: "section_bytes", found: column.section_bytes.get() }),
     }
 }

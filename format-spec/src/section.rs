@@ -10,6 +10,9 @@ use crate::{
 
 const WHAT: &str = "column section";
 
+/// A longer min or max is not stored.
+const MAX_STATISTIC_BYTES: u16 = 64;
+
 /// The `dictionary` field of a node chunk that has none.
 pub const NO_DICTIONARY: u32 = u32::MAX;
 
@@ -146,7 +149,8 @@ impl ColumnSection {
     /// Proves a section of a file whose footer begins at `footer_offset` and that has `row_group_count` row groups. The checksum is the caller's to compare.
     ///
     /// # Errors
-    /// Lengths that do not add up, indexes beyond their tables, unknown enumerations, value counts that do not add up, or blocks outside the file.
+    /// Lengths that do not add up, indexes that are not where the ones before them end, unknown enumerations, value counts that do not add up, or blocks
+    /// that are outside the file or overlap.
     pub fn parse(bytes: &[u8], row_group_count: u32, footer_offset: u64) -> Result<Self, FormatError> {
         let found_bytes = bytes.len() as u64;
         let (header, rest) = SectionHeader::ref_from_prefix(bytes).map_err(|_| FormatError::Truncated {
@@ -228,17 +232,31 @@ impl ColumnSection {
         slice(&self.heap, chunk.statistics_offset.get(), both)?.split_at_checked(chunk.min_bytes.get().into())
     }
 
+    /// Chunks, then dictionaries take the buffers one after the other, and the buffers the blocks: nothing belongs to two, nothing to none, and all is
+    /// proven in one pass however many there are.
     fn check(&self, footer_offset: u64) -> Result<(), FormatError> {
+        let mut buffers = Shares::of(self.buffers.len());
         for chunk in &self.node_chunks {
             self.check_chunk(chunk)?;
+            buffers.take("node chunk", "first_buffer", chunk.first_buffer, chunk.buffer_count.get().into())?;
         }
         for dictionary in &self.dictionaries {
             self.check_dictionary(dictionary)?;
+            let count = dictionary.buffer_count.get();
+            buffers.take("dictionary", "first_buffer", dictionary.first_buffer, count)?;
         }
+        buffers.all_taken("buffer_count")?;
+        let mut blocks = Shares::of(self.blocks.len());
         for buffer in &self.buffers {
+            blocks.take("buffer", "first_block", buffer.first_block, buffer.block_count.get())?;
             self.check_buffer(buffer)?;
         }
-        self.blocks.iter().try_for_each(|block| check_block_place(block, footer_offset))
+        blocks.all_taken("block_count")?;
+        let mut least_offset = FILE_HEADER_BYTES as u64;
+        for block in &self.blocks {
+            least_offset = check_block_place(block, least_offset, footer_offset)?;
+        }
+        Ok(())
     }
 
     fn check_chunk(&self, chunk: &NodeChunk) -> Result<(), FormatError> {
@@ -247,21 +265,16 @@ impl ColumnSection {
         if !is_zero(&chunk.reserved) {
             return Err(FormatError::NotZero { what });
         }
-        let (first, buffers) = (chunk.first_buffer.get(), chunk.buffer_count.get());
-        if slice(&self.buffers, first, buffers.into()).is_none() {
-            return Err(field("first_buffer", first.into()));
-        }
         let encoding = Encoding::parse(chunk.encoding)?;
         let dictionary = chunk.dictionary.get();
         let known = u64::from(dictionary) < self.dictionaries.len() as u64;
         if known != (encoding == Encoding::Dictionary) || (!known && dictionary != NO_DICTIONARY) {
             return Err(field("dictionary", dictionary.into()));
         }
+        let (min_bytes, max_bytes) = (chunk.min_bytes.get(), chunk.max_bytes.get());
         let statistics_fit = match chunk.statistics {
-            0 => {
-                chunk.min_bytes.get() == 0 && chunk.max_bytes.get() == 0 && chunk.statistics_offset.get() == 0
-            }
-            1 => self.statistics(chunk).is_some(),
+            0 => min_bytes == 0 && max_bytes == 0 && chunk.statistics_offset.get() == 0,
+            1 => min_bytes.max(max_bytes) <= MAX_STATISTIC_BYTES && self.statistics(chunk).is_some(),
             _ => false,
         };
         if !statistics_fit {
@@ -288,10 +301,7 @@ impl ColumnSection {
         if dictionary.flags.get() > 1 {
             return field("flags", dictionary.flags.get());
         }
-        match slice(&self.buffers, dictionary.first_buffer.get(), dictionary.buffer_count.get()) {
-            Some(_) => Ok(()),
-            None => field("first_buffer", dictionary.first_buffer.get()),
-        }
+        Ok(())
     }
 
     fn check_buffer(&self, buffer: &BufferEntry) -> Result<(), FormatError> {
@@ -299,17 +309,14 @@ impl ColumnSection {
         let mismatch = |field, found, expected| FormatError::Mismatch { what, field, found, expected };
         Role::parse(buffer.role)?;
         Layout::parse(what, buffer.kind, buffer.value_width)?;
-        let Some(blocks) = slice(&self.blocks, buffer.first_block.get(), buffer.block_count.get()) else {
-            let found = buffer.first_block.get().into();
-            return Err(FormatError::Field { what, field: "first_block", found });
-        };
+        let blocks = self.buffer_blocks(buffer);
         let values_per_block = buffer.values_per_block.get();
         let mut value_count = 0_u64;
         for (position, block) in blocks.iter().enumerate() {
             let found = block.value_count.get();
             let last = position + 1 == blocks.len();
             if found == 0 || found > values_per_block || (!last && found != values_per_block) {
-                return Err(mismatch("values_per_block", found.into(), values_per_block.into()));
+                return Err(mismatch("values_per_block", values_per_block.into(), found.into()));
             }
             value_count += u64::from(found);
         }
@@ -320,6 +327,44 @@ impl ColumnSection {
             return Err(mismatch("value_count", buffer.value_count.get(), value_count));
         }
         Ok(())
+    }
+}
+
+/// A table of which entries are given out one after the other.
+struct Shares {
+    taken: u64,
+    length: u64,
+}
+
+impl Shares {
+    fn of(length: usize) -> Self {
+        Self { taken: 0, length: length as u64 }
+    }
+
+    /// Gives out `count` entries from `first` on, which must be where the last share ended.
+    fn take(
+        &mut self,
+        what: &'static str,
+        field: &'static str,
+        first: U32,
+        count: u32,
+    ) -> Result<(), FormatError> {
+        let (found, expected) = (first.get().into(), self.taken);
+        if found != expected {
+            return Err(FormatError::Mismatch { what, field, found, expected });
+        }
+        self.taken += u64::from(count);
+        if self.taken > self.length {
+            return Err(FormatError::Mismatch { what, field, found: self.taken, expected: self.length });
+        }
+        Ok(())
+    }
+
+    fn all_taken(&self, field: &'static str) -> Result<(), FormatError> {
+        if self.taken == self.length {
+            return Ok(());
+        }
+        Err(FormatError::Mismatch { what: WHAT, field, found: self.length, expected: self.taken })
     }
 }
 
@@ -371,14 +416,19 @@ fn needed_bytes(header: &SectionHeader) -> u64 {
         .saturating_add(header.heap_bytes.get().into())
 }
 
-fn check_block_place(block: &BlockEntry, footer_offset: u64) -> Result<(), FormatError> {
+/// Where the block ends. A column's blocks ascend in the file, so that together they are no longer than it.
+fn check_block_place(
+    block: &BlockEntry,
+    least_offset: u64,
+    footer_offset: u64,
+) -> Result<u64, FormatError> {
     let what = "block entry";
     let (offset, length) = (block.offset.get(), u64::from(block.block_bytes.get()));
-    if !offset.is_multiple_of(FILE_ALIGNMENT) || offset < FILE_HEADER_BYTES as u64 {
+    if !offset.is_multiple_of(FILE_ALIGNMENT) || offset < least_offset {
         return Err(FormatError::Field { what, field: "offset", found: offset });
     }
     match offset.checked_add(length) {
-        Some(end) if end <= footer_offset && length <= MAX_BLOCK_BYTES => Ok(()),
+        Some(end) if end <= footer_offset && length <= MAX_BLOCK_BYTES => Ok(end),
         _ => Err(FormatError::Field { what, field: "block_bytes", found: length }),
     }
 }

@@ -196,7 +196,10 @@ impl ColumnEncoder<'_> {
     fn options_for(&self, role: Role) -> EncodeOptions {
         let choice = match role {
             Role::Values | Role::Codes | Role::Bytes => self.options.choice,
-            Role::Validity | Role::Ends | Role::TypeIds | Role::Rank => Choice::Auto,
+            Role::Validity | Role::Ends | Role::TypeIds | Role::Rank => match self.options.choice {
+                Choice::Prefer(_) => Choice::Auto,
+                automatic => automatic,
+            },
         };
         EncodeOptions { choice, ..self.options }
     }
