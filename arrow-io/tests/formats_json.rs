@@ -200,6 +200,13 @@ fn row_ranges_and_columns_select_rows_and_columns() {
 }
 
 #[test]
+fn rows_outside_the_range_are_not_looked_at() {
+    let rows = "no json\n{\"a\":1}\n{\"a\":2}\nno json\n";
+    let options = ReadOptions { rows: Some(1..3), schema: Some(schema(&[("a", DataType::Int64)])), ..json() };
+    assert_eq!(read(stream(rows), &options).unwrap().num_rows(), 2);
+}
+
+#[test]
 fn files_may_lack_columns_that_others_have() {
     let folder = TempDir::new().unwrap();
     let paths = [

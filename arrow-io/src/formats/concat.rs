@@ -13,7 +13,7 @@ use super::options::ReadOptions;
 use super::reader::{BoxedReader, Opened};
 use super::rows::{RowWindow, Windowed, clamped, row_count_of};
 use super::source::{Input, Progress};
-use super::{FormatError, csv, format_of, json, open_known};
+use super::{FormatError, csv, format_of, json, open, open_known};
 
 /// Opens several inputs and returns their rows one input after the other.
 ///
@@ -22,8 +22,13 @@ use super::{FormatError, csv, format_of, json, open_known};
 /// a time.
 ///
 /// # Errors
-/// [`FormatError::SchemaMismatch`] names a column, both types and both inputs. Otherwise as [`open`](super::open).
-pub fn open_all(inputs: Vec<Input>, options: &ReadOptions) -> Result<BoxedReader, FormatError> {
+/// [`FormatError::SchemaMismatch`] names a column, both types and both inputs. Otherwise as [`open`].
+pub fn open_all(mut inputs: Vec<Input>, options: &ReadOptions) -> Result<BoxedReader, FormatError> {
+    if inputs.len() == 1
+        && let Some(input) = inputs.pop()
+    {
+        return open(input, options);
+    }
     let names: Vec<String> = inputs.iter().map(Input::name).collect();
     let shared = infer_together(&inputs, options)?;
     let mut parts = Vec::with_capacity(inputs.len());

@@ -49,7 +49,7 @@ pub(super) fn open(
     } else {
         read::check_schema(&text.name, &schema)?;
         let name = text.name.clone();
-        let records = dialect.records(text.into_reader()?, header.len(), columns, options)?;
+        let records = dialect.records(&name, text.into_reader()?, header.len(), columns, options)?;
         Box::new(CsvReader::new(name, records, schema, file.origin, options))
     };
     Ok(Opened { reader, row_count, counts_rows: false })
@@ -192,6 +192,7 @@ impl Dialect {
 
     fn records(
         &self,
+        input: &str,
         bytes: Box<dyn BufRead + Send>,
         column_count: usize,
         columns: Vec<usize>,
@@ -203,7 +204,7 @@ impl Dialect {
             let bound = |row: u64| usize::try_from(row).unwrap_or(usize::MAX).min(usize::MAX - 1);
             builder = builder.with_bounds(bound(rows.start), bound(rows.end.max(rows.start)));
         }
-        builder.build_buffered(bytes).map_err(|error| self.error("", error))
+        builder.build_buffered(bytes).map_err(|error| self.error(input, error))
     }
 
     fn builder(&self, column_count: usize, columns: Vec<usize>, batch_rows: usize) -> ReaderBuilder {

@@ -37,6 +37,11 @@ impl RowWindow {
         self.keep == 0
     }
 
+    /// Rows of the range still to come.
+    pub(super) fn left(&self) -> u64 {
+        self.keep
+    }
+
     /// Whether the next `row_count` rows all come before the range; if so they count as passed.
     pub(super) fn skips(&mut self, row_count: u64) -> bool {
         let skipped = row_count <= self.skip;

@@ -105,9 +105,9 @@ impl JsonReader {
     /// The lines of the next batch; those before the range of rows are passed over.
     fn next_lines(&mut self) -> Result<Option<Lines>, FormatError> {
         let mut lines = Lines::default();
-        while lines.ends.len() < self.batch_rows
-            && next_line(&self.input, self.bytes.as_mut(), &mut lines.text)?
-        {
+        let wanted =
+            usize::try_from(self.window.left()).map_or(self.batch_rows, |left| left.min(self.batch_rows));
+        while lines.ends.len() < wanted && next_line(&self.input, self.bytes.as_mut(), &mut lines.text)? {
             if lines.ends.is_empty() && self.window.skips(1) {
                 lines.text.clear();
                 self.row += 1;
