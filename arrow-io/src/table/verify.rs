@@ -62,9 +62,9 @@ impl Table {
     /// Proves every block of a column, whichever buffer it belongs to, and counts blocks and tiles.
     fn verify_blocks(&self, column: &LoadedColumn) -> Result<(u64, u64), TableError> {
         let (mut block_count, mut tile_count) = (0, 0);
-        for entry in &column.section.buffers {
+        for (buffer_index, entry) in (0_u32..).zip(&column.section.buffers) {
             for (block_index, block) in (0_u32..).zip(column.section.buffer_blocks(entry)) {
-                let failed = |source| block_error(column, entry, source);
+                let failed = |source| block_error(column, buffer_index, entry, source);
                 let bytes = self
                     .container()
                     .block(block)
@@ -216,14 +216,38 @@ fn compare_range<V: Value>(
 
 fn block_error(
     column: &LoadedColumn,
+    buffer_index: u32,
     entry: &BufferEntry,
     source: BufferError<container::ContainerError>,
 ) -> TableError {
     let role = Role::parse(entry.role).map_or("buffer", role_name);
-    TableError::Buffer {
-        column: column.node.path.clone(),
-        place: "a row group or dictionary".into(),
-        role,
-        source: Box::new(source),
+    let (path, place) = owner(column, buffer_index);
+    TableError::Buffer { column: path, place, role, source: Box::new(source) }
+}
+
+/// The node that a buffer belongs to, and its row group, or that it is the dictionary's.
+fn owner(column: &LoadedColumn, buffer_index: u32) -> (String, String) {
+    let section = &column.section;
+    let holds = |first: u32, count: u32| (first..first.saturating_add(count)).contains(&buffer_index);
+    let nodes = column.node.preorder();
+    let path = |index: usize| nodes.get(index).map_or(&column.node, |node| node).path.clone();
+    let chunk = section
+        .node_chunks
+        .iter()
+        .position(|chunk| holds(chunk.first_buffer.get(), chunk.buffer_count.get().into()));
+    if let Some(index) = chunk {
+        let row_group = index / nodes.len().max(1);
+        return (path(index % nodes.len().max(1)), format!("row group {row_group}"));
+    }
+    let dictionary = section
+        .dictionaries
+        .iter()
+        .find(|dictionary| holds(dictionary.first_buffer.get(), dictionary.buffer_count.get()));
+    match dictionary {
+        Some(dictionary) => {
+            let node = usize::try_from(dictionary.node.get()).unwrap_or(usize::MAX);
+            (path(node), "dictionary".to_owned())
+        }
+        None => (column.node.path.clone(), "no row group".to_owned()),
     }
 }

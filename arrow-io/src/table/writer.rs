@@ -56,6 +56,17 @@ impl Default for WriterOptions {
     }
 }
 
+impl WriterOptions {
+    /// Whether a table of `schema` can be written with these options.
+    ///
+    /// # Errors
+    /// A type that cannot be stored, a column that does not exist, or an impossible size.
+    pub fn check(&self, schema: &Schema) -> Result<(), TableError> {
+        Node::columns(schema)?;
+        check_options(schema, self)
+    }
+}
+
 /// Most rows that are appended before the row group's bytes are looked at.
 const STEP_ROWS: usize = 65_536;
 

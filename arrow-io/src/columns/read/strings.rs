@@ -174,7 +174,7 @@ impl ChunkReader<'_> {
         let buffers = self.column.section.dictionary_buffers(entry);
         check_dictionary(buffers, entry.entry_count.get(), entry.is_ordered())
             .map_err(|source| self.refuse(node, source))?;
-        let values = self.dictionary_values(node, buffers, entry.entry_count.get())?;
+        let values = self.dictionary_values(node, buffers, entry.entry_count.get()).map_err(of_dictionary)?;
         Ok(cell.get_or_init(|| values).clone())
     }
 
@@ -206,14 +206,13 @@ impl ChunkReader<'_> {
         match buffers.get(2) {
             None => codes = (0..count).map(Some).collect(),
             Some(rank) => {
-                let ranks = self.decode::<u32>(node, rank, &[0..count as u64])?;
+                let ranks = self.decode::<u32>(node, rank, &[0..count as u64]).map_err(of_dictionary)?;
                 for (code, rank) in ranks.into_iter().enumerate() {
                     match codes.get_mut(rank as usize) {
                         Some(place @ None) => *place = Some(code),
                         _ => {
-                            return Err(
-                                self.impossible(node, format!("dictionary: rank {rank} is no permutation"))
-                            );
+                            let reason = format!("rank {rank} is no permutation");
+                            return Err(of_dictionary(self.impossible(node, reason)));
                         }
                     }
                 }
@@ -227,7 +226,17 @@ impl ChunkReader<'_> {
         if codes.windows(2).all(ascends) {
             return Ok(());
         }
-        Err(self.impossible(node, "dictionary: its entries do not ascend as it claims".into()))
+        Err(of_dictionary(self.impossible(node, "its entries do not ascend as it claims".into())))
+    }
+}
+
+/// What is wrong with a dictionary is wrong in every row group: its place is the dictionary, not the row group that was read.
+fn of_dictionary(error: TableError) -> TableError {
+    let place = "dictionary".to_owned();
+    match error {
+        TableError::Buffer { column, role, source, .. } => TableError::Buffer { column, place, role, source },
+        TableError::Values { column, reason, .. } => TableError::Values { column, place, reason },
+        other => other,
     }
 }
 
