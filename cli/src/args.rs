@@ -116,6 +116,9 @@ pub struct Pack {
     /// Codec of the values: auto, or a codec's name, or COLUMN=NAME; may be repeated.
     #[arg(long = "codec", value_delimiter = ',', value_name = "[COLUMN=]NAME")]
     pub codecs: Vec<String>,
+    /// What the automatic choice of codecs looks for.
+    #[arg(long, value_enum, default_value_t = Optimize::Balanced, value_name = "GOAL")]
+    pub optimize: Optimize,
     /// Values a tile: 512 or 1024.
     #[arg(long, default_value_t = 1024, value_name = "N")]
     pub tile_size: u32,
@@ -123,7 +126,7 @@ pub struct Pack {
     #[arg(long, default_value = "2M", value_parser = parse_bytes, value_name = "BYTES")]
     pub block_size: u64,
     /// Most rows of a row group.
-    #[arg(long, default_value_t = 1 << 20, value_name = "N")]
+    #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..), value_name = "N")]
     pub row_group_rows: u64,
     /// Memory that packing should stay within; K, M and G may follow.
     #[arg(long, default_value = "1G", value_parser = parse_bytes, value_name = "BYTES")]
@@ -297,6 +300,9 @@ pub struct Gen {
     /// Which of the two ssb-dbgen's the dimension strings follow: maintained or classic.
     #[arg(long, default_value = "maintained", value_name = "DIALECT")]
     pub dialect: datagen::ssb::Dialect,
+    /// What the automatic choice of codecs looks for.
+    #[arg(long, value_enum, default_value_t = Optimize::Balanced, value_name = "GOAL")]
+    pub optimize: Optimize,
     /// Codec of the values of .cb2t files: auto, or a codec's name, or COLUMN=NAME; may be repeated.
     #[arg(long = "codec", value_delimiter = ',', value_name = "[COLUMN=]NAME")]
     pub codecs: Vec<String>,
@@ -306,6 +312,17 @@ pub struct Gen {
     /// Report as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What the automatic choice of codecs looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Optimize {
+    /// A small file that is fast to scan: a codec that is slow to decode must save more than it costs.
+    Balanced,
+    /// The smallest file.
+    Size,
+    /// The fastest scan.
+    Speed,
 }
 
 /// The benchmarks that can be generated.

@@ -16,6 +16,8 @@ pub enum Outcome {
     Done,
     /// The data differ, or fail verification.
     Differs,
+    /// Some input could not be read, which was said already.
+    Unreadable,
 }
 
 /// A command that did not. Each message names the file.
@@ -32,15 +34,26 @@ pub enum CliError {
         /// What is wrong.
         source: Box<TableError>,
     },
-    /// A foreign file cannot be read or written. Its message names the file.
-    #[error(transparent)]
+    /// A foreign file cannot be read. Its message names the file.
+    #[error("{}", named_input(.0))]
     Format(#[from] FormatError),
+    /// A foreign file cannot be written.
+    #[error("{}", named_output(.file, .source))]
+    Sink {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        source: Box<FormatError>,
+    },
     /// Two tables cannot be compared.
     #[error(transparent)]
     Compare(#[from] CompareError),
+    /// A file is there that must not be replaced.
+    #[error("{0} exists: choose another name, or replace it with --force")]
+    Exists(String),
     /// A file cannot be created or written. Its message names the file.
     #[error(transparent)]
-    File(#[from] ContainerError),
+    File(ContainerError),
     /// Batches of a file cannot be read.
     #[error("{file}: {}", root(.source))]
     Batch {
@@ -67,6 +80,22 @@ pub enum CliError {
     },
 }
 
+/// A reader's message, with the name that people have for what it calls a stream.
+fn named_input(error: &FormatError) -> String {
+    let message = error.to_string().replace("<stream>", "standard input");
+    match error {
+        FormatError::UnknownFormat { .. } => message.replace("name it:", "name it with --format:"),
+        _ => message,
+    }
+}
+
+/// A sink's message, with the file that it does not know.
+fn named_output(file: &str, error: &FormatError) -> String {
+    let message = error.to_string();
+    let rest = message.strip_prefix("<output>: ").unwrap_or(&message);
+    format!("{file}: {rest}")
+}
+
 /// The message of an error from outside Arrow, without Arrow's words around it.
 fn root(error: &ArrowError) -> String {
     match error {
@@ -75,7 +104,22 @@ fn root(error: &ArrowError) -> String {
     }
 }
 
+impl From<ContainerError> for CliError {
+    fn from(error: ContainerError) -> Self {
+        match error {
+            ContainerError::Exists { path } => Self::Exists(path),
+            error => Self::File(error),
+        }
+    }
+}
+
 impl CliError {
+    /// A sink's error with its file.
+    pub fn sink(file: impl ToString) -> impl FnOnce(FormatError) -> Self {
+        let file = file.to_string();
+        move |source| Self::Sink { file, source: Box::new(source) }
+    }
+
     /// A table error with its file.
     pub fn table(file: impl ToString) -> impl FnOnce(TableError) -> Self {
         let file = file.to_string();
@@ -88,14 +132,17 @@ impl CliError {
         move |error| match error {
             WriteError::Batch(source) => Self::Batch { file, source },
             WriteError::Table(source) => Self::Table { file, source: Box::new(source) },
-            WriteError::File(source) => Self::File(source),
+            WriteError::File(source) => Self::from(source),
         }
     }
 
     /// 2 for wrong use, 3 for bad or unsupported input.
     pub fn exit_code(&self) -> ExitCode {
         let usage = match self {
-            Self::Usage(_) | Self::File(ContainerError::Exists { .. }) => true,
+            Self::Usage(_) | Self::Exists(_) => true,
+            Self::Format(error) => {
+                matches!(error, FormatError::UnknownColumn { .. } | FormatError::AmbiguousColumn { .. })
+            }
             Self::Table { source, .. } => {
                 matches!(
                     **source,

@@ -1,6 +1,7 @@
 //! Tables of any supported format as batches.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,12 +47,17 @@ pub fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// What messages call an input.
+pub fn input_name(path: &Path) -> String {
+    if is_standard(path) { "standard input".into() } else { path.display().to_string() }
+}
+
 impl Inputs<'_> {
     /// What messages call the inputs.
     pub fn name(&self) -> String {
         match self.paths {
-            [path] => path.display().to_string(),
-            [first, ..] => format!("{} and {} more", first.display(), self.paths.len() - 1),
+            [path] => input_name(path),
+            [first, ..] => format!("{} and {} more", input_name(first), self.paths.len() - 1),
             [] => String::new(),
         }
     }
@@ -80,7 +86,7 @@ impl Inputs<'_> {
         }
         if let Some(path) = self.paths.iter().find(|path| self.is_cb2t(path)) {
             let reason = "a .cb2t file is packed alone, not together with other files".to_owned();
-            return Err(CliError::Unsupported { file: path.display().to_string(), reason });
+            return Err(CliError::Unsupported { file: input_name(path), reason });
         }
         let inputs = self.paths.iter().map(|path| input(path)).collect();
         let reader = formats::open_all(inputs, &self.read_options()?)?;
@@ -97,20 +103,21 @@ impl Inputs<'_> {
     }
 
     fn is_cb2t(&self, path: &Path) -> bool {
-        match self.format {
-            Some(format) => format == Format::Cb2t,
-            None => Format::from_path(path).is_ok_and(|format| format == Format::Cb2t),
+        match (self.format, Format::from_path(path)) {
+            (Some(format), _) | (None, Ok(format)) => format == Format::Cb2t,
+            // No extension tells: the first bytes do.
+            (None, Err(_)) => begins_like_cb2t(path).unwrap_or(false),
         }
     }
 
     fn open_table(&self, path: &Path) -> Result<Opened, CliError> {
         let table = open_table(path)?;
         let columns =
-            column_indexes(&table, self.columns.as_deref()).map_err(CliError::table(path.display()))?;
+            column_indexes(&table, self.columns.as_deref()).map_err(CliError::table(input_name(path)))?;
         let rows = clamped(self.rows.clone(), table.row_count());
         let row_count = rows.end - rows.start;
         let options = ReadOptions { columns, rows: Some(rows), ..ReadOptions::default() };
-        let batches = table.into_batches(&options).map_err(CliError::table(path.display()))?;
+        let batches = table.into_batches(&options).map_err(CliError::table(input_name(path)))?;
         Ok(Opened { reader: Box::new(batches), row_count: Some(row_count), progress: None })
     }
 
@@ -147,6 +154,21 @@ impl Inputs<'_> {
             ..self.clone()
         })
     }
+}
+
+/// Looks at the first bytes of a file, or of standard input, which keeps them for who reads it.
+fn begins_like_cb2t(path: &Path) -> io::Result<bool> {
+    let is_cb2t = |first_bytes: &[u8]| Format::sniff(first_bytes) == Some(Format::Cb2t);
+    if is_standard(path) {
+        return Ok(is_cb2t(io::stdin().lock().fill_buf()?));
+    }
+    // A named pipe would lose what is read here.
+    if !path.metadata()?.is_file() {
+        return Ok(false);
+    }
+    let mut first_bytes = Vec::new();
+    File::open(path)?.take(64).read_to_end(&mut first_bytes)?;
+    Ok(is_cb2t(&first_bytes))
 }
 
 fn input(path: &Path) -> Input {

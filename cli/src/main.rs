@@ -7,6 +7,7 @@ mod input;
 mod output;
 mod progress;
 mod render;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     match run(arguments) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Differs) => ExitCode::from(1),
+        Ok(Outcome::Unreadable) => ExitCode::from(3),
         // Who reads our output has seen enough: `cb2t head ... | less`, left early.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {

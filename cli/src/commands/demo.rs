@@ -104,10 +104,11 @@ fn convert(from: &Path, to: &Path, format: Format) -> Result<(), CliError> {
     let table = cb2t::open(from).map_err(CliError::table("planes.cb2t"))?;
     let mut batches = table.read(&ReadOptions::default()).map_err(CliError::table("planes.cb2t"))?;
     let output = Output::create(to, false)?;
-    let mut sink = create(output.writer(), format, batches.schema(), &WriteOptions::default())?;
+    let mut sink = create(output.writer(), format, batches.schema(), &WriteOptions::default())
+        .map_err(CliError::sink(output.name()))?;
     for batch in &mut batches {
-        sink.write(&checked(batch, "planes.cb2t")?)?;
+        sink.write(&checked(batch, "planes.cb2t")?).map_err(CliError::sink(output.name()))?;
     }
-    sink.finish()?;
+    sink.finish().map_err(CliError::sink(output.name()))?;
     output.commit()
 }

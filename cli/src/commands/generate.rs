@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
-use std::thread::available_parallelism;
 use std::time::Instant;
 
 use arrow::array::RecordBatchReader;
+use arrow::datatypes::SchemaRef;
 use arrow_io::formats::{Format, WriteOptions, create};
 use cb2t::{TableWriter, WriterOptions};
 use datagen::{ssb, tpch};
@@ -18,7 +18,7 @@ use crate::error::{CliError, Outcome};
 use crate::input::{Opened, checked};
 use crate::output::{Output, print_json};
 use crate::progress::BatchProgress;
-use crate::render::{bytes, grouped};
+use crate::render::{bytes, counted};
 
 /// Rows of a generated batch.
 const BATCH_ROWS: usize = 65_536;
@@ -29,6 +29,7 @@ type Begin = Box<dyn FnOnce(usize) -> Result<Box<dyn RecordBatchReader + Send>, 
 /// One table to generate.
 struct Table {
     name: &'static str,
+    schema: SchemaRef,
     row_count: u64,
     bytes_estimate: u64,
     batches: Begin,
@@ -45,6 +46,11 @@ pub fn run(args: &Gen) -> Result<Outcome, CliError> {
         Benchmark::Ssb => ssb_tables(args)?,
         Benchmark::Tpch => tpch_tables(args)?,
     };
+    let (_, column_choices) = choices(&args.codecs, args.optimize)?;
+    let known = |name: &str| tables.iter().any(|table| table.schema.column_with_name(name).is_some());
+    if let Some(name) = column_choices.keys().find(|name| !known(name)) {
+        return Err(CliError::Usage(format!("--codec {name}=...: no table has a column {name}")));
+    }
     let folder_failed = |source| CliError::Io { file: args.output.display().to_string(), source };
     fs::create_dir_all(&args.output).map_err(folder_failed)?;
     let needed: u64 = tables.iter().map(|table| table.bytes_estimate).sum();
@@ -62,6 +68,7 @@ fn ssb_tables(args: &Gen) -> Result<Vec<Table>, CliError> {
         .into_iter()
         .map(|table| Table {
             name: table.name(),
+            schema: generator.schema(table),
             row_count: generator.row_count(table),
             bytes_estimate: generator.bytes_estimate(table),
             batches: Box::new(move |threads| {
@@ -78,6 +85,7 @@ fn tpch_tables(args: &Gen) -> Result<Vec<Table>, CliError> {
         .into_iter()
         .map(|table| Table {
             name: table.name(),
+            schema: generator.schema(table),
             row_count: generator.row_count(table),
             bytes_estimate: generator.bytes_estimate(table),
             batches: Box::new(move |threads| {
@@ -124,13 +132,12 @@ fn generate(args: &Gen, table: Table) -> Result<(), CliError> {
     let path = args.output.join(format!("{}.{extension}", table.name));
     let file = path.display().to_string();
     let output = Output::create(&path, args.force)?;
-    let threads = available_parallelism().map_or(1, std::num::NonZero::get);
-    let reader = (table.batches)(threads)?;
+    let reader = (table.batches)(rayon::current_num_threads())?;
     let schema = reader.schema();
     let mut opened = Opened { reader, row_count: Some(table.row_count), progress: None };
     let progress = BatchProgress::new(table.name, &opened);
     if args.format == Format::Cb2t {
-        let (choice, column_choices) = choices(&args.codecs)?;
+        let (choice, column_choices) = choices(&args.codecs, args.optimize)?;
         let mut options = WriterOptions::default();
         options.encode.choice = choice;
         // Which columns are named depends on the table: each takes its own.
@@ -145,13 +152,14 @@ fn generate(args: &Gen, table: Table) -> Result<(), CliError> {
         }
         writer.finish().map_err(CliError::table(&file))?;
     } else {
-        let mut sink = create(output.writer(), args.format, schema, &WriteOptions::default())?;
+        let mut sink = create(output.writer(), args.format, schema, &WriteOptions::default())
+            .map_err(CliError::sink(&file))?;
         for batch in &mut opened.reader {
             let batch = checked(batch, table.name)?;
-            sink.write(&batch)?;
+            sink.write(&batch).map_err(CliError::sink(&file))?;
             progress.add(batch.num_rows() as u64);
         }
-        sink.finish()?;
+        sink.finish().map_err(CliError::sink(&file))?;
     }
     drop(progress);
     output.commit()?;
@@ -162,6 +170,6 @@ fn generate(args: &Gen, table: Table) -> Result<(), CliError> {
             "table": table.name, "file": file, "rows": table.row_count, "file_bytes": file_bytes, "seconds": seconds,
         }));
     }
-    eprintln!("{file}: {} rows, {}, {seconds:.2} s", grouped(table.row_count), bytes(file_bytes));
+    eprintln!("{file}: {}, {}, {seconds:.2} s", counted(table.row_count, "row"), bytes(file_bytes));
     Ok(())
 }

@@ -1,13 +1,14 @@
 //! `cb2t head`.
 
 use arrow::array::RecordBatch;
-use arrow::util::pretty::pretty_format_batches;
+use arrow::datatypes::SchemaRef;
 use arrow_io::formats::{Format, WriteOptions, create};
 
 use crate::args::Head;
 use crate::error::{CliError, Outcome};
 use crate::input::{Inputs, checked};
 use crate::output::{Output, print_text};
+use crate::render::grid;
 
 pub fn run(args: &Head) -> Result<Outcome, CliError> {
     let paths = [args.input.clone()];
@@ -22,20 +23,26 @@ pub fn run(args: &Head) -> Result<Outcome, CliError> {
     let name = inputs.name();
     let opened = inputs.open()?;
     let schema = opened.reader.schema();
-    let batches: Vec<RecordBatch> =
-        opened.reader.map(|batch| checked(batch, &name)).collect::<Result<_, _>>()?;
+    let batches = opened.reader.map(|batch| checked(batch, &name));
     if args.json {
-        let output = Output::create("-".as_ref(), false)?;
-        let options = WriteOptions { non_finite_as_null: true, ..WriteOptions::default() };
-        let mut sink = create(output.writer(), Format::JsonLines, schema, &options)?;
-        for batch in &batches {
-            sink.write(batch)?;
-        }
-        sink.finish()?;
-        return Ok(Outcome::Done);
+        return as_json(&schema, batches);
     }
-    let batches = if batches.is_empty() { vec![RecordBatch::new_empty(schema)] } else { batches };
-    let table = pretty_format_batches(&batches).map_err(|source| CliError::Batch { file: name, source })?;
-    print_text(&format!("{table}\n"))?;
+    let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
+    print_text(&grid(&schema, &batches).map_err(|source| CliError::Batch { file: name, source })?)?;
+    Ok(Outcome::Done)
+}
+
+fn as_json(
+    schema: &SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch, CliError>>,
+) -> Result<Outcome, CliError> {
+    let output = Output::create("-".as_ref(), false)?;
+    let options = WriteOptions { non_finite_as_null: true, ..WriteOptions::default() };
+    let mut sink = create(output.writer(), Format::JsonLines, schema.clone(), &options)
+        .map_err(CliError::sink(output.name()))?;
+    for batch in batches {
+        sink.write(&batch?).map_err(CliError::sink(output.name()))?;
+    }
+    sink.finish().map_err(CliError::sink(output.name()))?;
     Ok(Outcome::Done)
 }

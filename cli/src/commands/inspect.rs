@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::args::Inspect;
 use crate::error::{CliError, Outcome};
-use crate::input::{column_indexes, open_table};
+use crate::input::{column_indexes, input_name, open_table};
 use crate::output::{print_json, print_text};
-use crate::render::{bytes, grouped, json_scalar, ratio, scalar, table};
+use crate::render::{bytes, counted, grouped, json_scalar, ratio, scalar, table, type_name};
 
 pub fn run(args: &Inspect) -> Result<Outcome, CliError> {
-    let file = args.input.display().to_string();
+    let file = input_name(&args.input);
     let opened = open_table(&args.input)?;
     let columns = column_indexes(&opened, args.columns.as_deref()).map_err(CliError::table(&file))?;
     let columns = columns.unwrap_or_else(|| (0..opened.schema().fields().len()).collect());
@@ -26,23 +26,29 @@ pub fn run(args: &Inspect) -> Result<Outcome, CliError> {
     if args.json {
         print_json(&as_json(&file, &opened, &nodes, args.blocks))?;
     } else {
-        let mut text = headline(&file, &opened, &nodes);
+        let mut text = headline(&file, &opened, &nodes, args.columns.is_none());
         text.push_str(&if args.blocks { block_table(&nodes) } else { node_table(&nodes) });
         print_text(&text)?;
     }
     Ok(Outcome::Done)
 }
 
-fn headline(file: &str, opened: &Table, nodes: &[NodeInfo]) -> String {
+fn headline(file: &str, opened: &Table, nodes: &[NodeInfo], all_columns: bool) -> String {
     let arrow_bytes: u64 = nodes.iter().map(|node| node.arrow_bytes).sum();
+    let file_bytes = opened.container().file_bytes();
+    let stored_bytes: u64 = nodes.iter().map(NodeInfo::stored_bytes).sum();
+    let memory = if all_columns {
+        format!("in memory {} ({})", bytes(arrow_bytes), ratio(arrow_bytes, file_bytes))
+    } else {
+        let ratio = ratio(arrow_bytes, stored_bytes);
+        format!("the columns below {}, in memory {} ({ratio})", bytes(stored_bytes), bytes(arrow_bytes))
+    };
     format!(
-        "{file}: {} rows, {} columns, {} row groups, {}; in memory {} ({}); by {}\n\n",
-        grouped(opened.row_count()),
-        opened.schema().fields().len(),
-        opened.row_groups().len(),
-        bytes(opened.container().file_bytes()),
-        bytes(arrow_bytes),
-        ratio(arrow_bytes, opened.container().file_bytes()),
+        "{file}: {}, {}, {}, {}; {memory}; by {}\n\n",
+        counted(opened.row_count(), "row"),
+        counted(opened.schema().fields().len() as u64, "column"),
+        counted(opened.row_groups().len() as u64, "row group"),
+        bytes(file_bytes),
         opened.container().created_by(),
     )
 }
@@ -84,7 +90,7 @@ fn node_table(nodes: &[NodeInfo]) -> String {
         };
         vec![
             node.path.clone(),
-            node.data_type.to_string(),
+            type_name(&node.data_type),
             grouped(node.slot_count),
             grouped(node.null_count),
             codecs(node),

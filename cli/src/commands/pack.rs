@@ -1,28 +1,28 @@
 //! `cb2t pack`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
 use arrow_io::compare::{CompareOptions, compare};
 use arrow_io::table::{CodecReport, WriteReport};
 use cb2t::{
-    Choice, Dictionaries, DictionaryLimits, DictionarySurvey, EncodeOptions, ReadOptions, TableWriter,
-    WriterOptions,
+    Choice, Dictionaries, DictionaryLimits, DictionarySurvey, EncodeOptions, ReadOptions, TableError,
+    TableWriter, WriterOptions,
 };
 use serde::Serialize;
 
-use crate::args::Pack;
+use crate::args::{Optimize, Pack};
 use crate::error::{CliError, Outcome};
 use crate::input::{Inputs, checked, is_standard};
 use crate::output::{Output, print_json};
 use crate::progress::{BatchProgress, steps};
-use crate::render::{bytes, grouped, ratio, table};
+use crate::render::{bytes, counted, grouped, ratio, table};
 
 pub fn run(args: &Pack) -> Result<Outcome, CliError> {
     let started = Instant::now();
-    if is_standard(&args.output) && (args.verify || args.json) {
-        return Err(CliError::Usage("--verify and --json need an output file, not standard output".into()));
+    if is_standard(&args.output) && args.json {
+        return Err(CliError::Usage("--json needs an output file: standard output is taken".into()));
     }
     let inputs = Inputs {
         paths: &args.inputs,
@@ -36,8 +36,16 @@ pub fn run(args: &Pack) -> Result<Outcome, CliError> {
     let file = args.output.display().to_string();
     // An existing output is refused before anything is read.
     let output = Output::create(&args.output, args.force)?;
+    if args.verify && output.temporary_path().is_none() {
+        return Err(CliError::Usage("--verify needs an output that can be read again: a file".into()));
+    }
     let mut opened = inputs.open()?;
     let schema = opened.reader.schema();
+    // What cannot be written is refused before anything is read.
+    options.check(&schema).map_err(|error| match error {
+        TableError::NoColumn { .. } => CliError::Usage(format!("--codec: {error}")),
+        error => CliError::table(inputs.name())(error),
+    })?;
     let again = inputs.again(&schema, args.columns.clone())?;
     if !args.single_pass && inputs.can_be_read_twice() {
         options.dictionaries = survey(&again, &options)?;
@@ -82,7 +90,7 @@ fn writer_options(args: &Pack) -> Result<WriterOptions, CliError> {
             args.tile_size
         )));
     }
-    let (choice, column_choices) = choices(&args.codecs)?;
+    let (choice, column_choices) = choices(&args.codecs, args.optimize)?;
     // Collecting a row group takes its Arrow bytes up to twice (vectors grow by doubling), and encoding it its encoded bytes.
     let row_group_bytes = (args.memory / 4).clamp(64 << 10, 1 << 30);
     let dictionary_bytes = usize::try_from(args.memory / 32).unwrap_or(usize::MAX);
@@ -98,23 +106,31 @@ fn writer_options(args: &Pack) -> Result<WriterOptions, CliError> {
 }
 
 /// `auto`, `NAME` and `COLUMN=NAME` as choices.
-pub fn choices(codecs: &[String]) -> Result<(Choice, BTreeMap<String, Choice>), CliError> {
-    let mut all = Choice::Auto;
+pub fn choices(
+    codecs: &[String],
+    optimize: Optimize,
+) -> Result<(Choice, BTreeMap<String, Choice>), CliError> {
+    let automatic = match optimize {
+        Optimize::Balanced => Choice::Auto,
+        Optimize::Size => Choice::Size,
+        Optimize::Speed => Choice::Speed,
+    };
+    let mut all = automatic;
     let mut columns = BTreeMap::new();
     for text in codecs {
         match text.rsplit_once('=') {
             Some((column, name)) => {
-                columns.insert(column.to_owned(), choice(name)?);
+                columns.insert(column.to_owned(), choice(name, automatic)?);
             }
-            None => all = choice(text)?,
+            None => all = choice(text, automatic)?,
         }
     }
     Ok((all, columns))
 }
 
-fn choice(name: &str) -> Result<Choice, CliError> {
+fn choice(name: &str, automatic: Choice) -> Result<Choice, CliError> {
     if name == "auto" {
-        return Ok(Choice::Auto);
+        return Ok(automatic);
     }
     cb2t::REGISTRY.by_name(name).map(Choice::Prefer).ok_or_else(|| {
         let known: Vec<&str> = cb2t::REGISTRY.iter().map(|codec| codec.name()).collect();
@@ -129,15 +145,24 @@ fn survey(inputs: &Inputs<'_>, options: &WriterOptions) -> Result<Dictionaries, 
     if columns.is_empty() {
         return Ok(Dictionaries::default());
     }
-    let names = columns.iter().map(|&index| whole.field(index).name().clone()).collect();
-    let strings = Inputs { columns: Some(names), ..inputs.clone() };
-    let mut opened = strings.open()?;
+    let names: Vec<String> = columns.iter().map(|&index| whole.field(index).name().clone()).collect();
+    // Columns of one name can only be had with all the others.
+    let mut seen = HashSet::new();
+    let selectable = whole.fields().iter().all(|field| seen.insert(field.name()));
+    let (selected, kept) = if selectable {
+        (Some(names), (0..columns.len()).collect())
+    } else {
+        (inputs.columns.clone(), columns.clone())
+    };
+    let mut opened = Inputs { columns: selected, ..inputs.clone() }.open()?;
     let name = inputs.name();
-    let mut survey = DictionarySurvey::new(&opened.reader.schema(), options.dictionary_limits)
-        .map_err(CliError::table(&name))?;
+    let failed = |source| CliError::Batch { file: name.clone(), source };
+    let schema = opened.reader.schema().project(&kept).map_err(failed)?;
+    let mut survey =
+        DictionarySurvey::new(&schema, options.dictionary_limits).map_err(CliError::table(&name))?;
     let progress = BatchProgress::new("surveying", &opened);
     for batch in &mut opened.reader {
-        let batch = checked(batch, &name)?;
+        let batch = checked(batch, &name)?.project(&kept).map_err(failed)?;
         survey.add(&batch).map_err(CliError::table(&name))?;
         progress.add(batch.num_rows() as u64);
     }
@@ -243,9 +268,9 @@ impl<'a> Summary<'a> {
     fn line(&self) -> String {
         let input = self.input_bytes.map_or(String::new(), |input| format!("input {}, ", bytes(input)));
         format!(
-            "packed {} rows of {} columns into {}: {}{input}in memory {} ({}), {:.2} s",
-            grouped(self.rows),
-            self.columns,
+            "packed {} of {} into {}: {}{input}in memory {} ({}), {:.2} s",
+            counted(self.rows, "row"),
+            counted(self.columns as u64, "column"),
             self.output,
             format_args!("{}, ", bytes(self.file_bytes)),
             bytes(self.arrow_bytes),

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use crate::args::Stats;
 use crate::error::{CliError, Outcome};
-use crate::input::{column_indexes, open_table};
+use crate::input::{column_indexes, input_name, open_table};
 use crate::output::{print_json, print_text};
-use crate::render::{grouped, json_scalar, scalar, table};
+use crate::render::{grouped, json_scalar, scalar, table, type_name};
 
 pub fn run(args: &Stats) -> Result<Outcome, CliError> {
-    let file = args.input.display().to_string();
+    let file = input_name(&args.input);
     let opened = open_table(&args.input)?;
     let columns = column_indexes(&opened, args.columns.as_deref()).map_err(CliError::table(&file))?;
     let columns = columns.unwrap_or_else(|| (0..opened.schema().fields().len()).collect());
@@ -34,7 +34,7 @@ pub fn run(args: &Stats) -> Result<Outcome, CliError> {
     let row = |node: &NodeInfo| {
         vec![
             node.path.clone(),
-            node.data_type.to_string(),
+            type_name(&node.data_type),
             grouped(node.slot_count),
             grouped(node.null_count),
             grouped(node.nan_count),

@@ -8,10 +8,10 @@ use cb2t::ReadOptions;
 use super::verify::verified;
 use crate::args::Unpack;
 use crate::error::{CliError, Outcome};
-use crate::input::{Opened, checked, clamped, column_indexes, is_standard, open_table};
+use crate::input::{Opened, checked, clamped, column_indexes, input_name, is_standard, open_table};
 use crate::output::{Output, print_json};
 use crate::progress::BatchProgress;
-use crate::render::grouped;
+use crate::render::counted;
 
 pub fn run(args: &Unpack) -> Result<Outcome, CliError> {
     let started = Instant::now();
@@ -22,14 +22,16 @@ pub fn run(args: &Unpack) -> Result<Outcome, CliError> {
                 "standard output has no extension: name the format by --format".into(),
             ));
         }
-        None => Format::from_path(&args.output)?,
+        None => Format::from_path(&args.output).map_err(|error| {
+            CliError::Usage(error.to_string().replace("name it:", "name it with --format:"))
+        })?,
     };
     if format == Format::Cb2t {
         return Err(CliError::Usage(
             "unpack writes other formats; to select from a .cb2t file into another, use pack".into(),
         ));
     }
-    let file = args.input.display().to_string();
+    let file = input_name(&args.input);
     let output = Output::create(&args.output, args.force)?;
     let table = open_table(&args.input)?;
     if args.verify {
@@ -43,16 +45,17 @@ pub fn run(args: &Unpack) -> Result<Outcome, CliError> {
     let reader = Box::new(table.into_batches(&options).map_err(CliError::table(&file))?);
     let mut opened = Opened { reader, row_count: Some(row_count), progress: None };
     let write_options = WriteOptions { gzip: is_gzip_path(&args.output), ..WriteOptions::default() };
-    let mut sink = create(output.writer(), format, opened.reader.schema(), &write_options)?;
+    let mut sink = create(output.writer(), format, opened.reader.schema(), &write_options)
+        .map_err(CliError::sink(output.name()))?;
     {
         let progress = BatchProgress::new("unpacking", &opened);
         for batch in &mut opened.reader {
             let batch = checked(batch, &file)?;
-            sink.write(&batch)?;
+            sink.write(&batch).map_err(CliError::sink(output.name()))?;
             progress.add(batch.num_rows() as u64);
         }
     }
-    sink.finish()?;
+    sink.finish().map_err(CliError::sink(output.name()))?;
     output.commit()?;
     let seconds = started.elapsed().as_secs_f64();
     let report = serde_json::json!({
@@ -64,8 +67,8 @@ pub fn run(args: &Unpack) -> Result<Outcome, CliError> {
         (false, true) => {}
         (false, false) => {
             eprintln!(
-                "unpacked {} rows into {} ({format}), {seconds:.2} s",
-                grouped(row_count),
+                "unpacked {} into {} ({format}), {seconds:.2} s",
+                counted(row_count, "row"),
                 args.output.display()
             );
         }

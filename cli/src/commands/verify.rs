@@ -1,32 +1,44 @@
 //! `cb2t verify`.
 
+use arrow_io::FormatSpecError;
 use cb2t::{ContainerError, Table, TableError, Verified};
+use codec_core::BufferError;
+use serde_json::json;
 
 use crate::args::Verify;
 use crate::error::{CliError, Outcome};
-use crate::input::open_table;
+use crate::input::{input_name, open_table};
 use crate::output::{print_json, print_text};
 use crate::progress::steps;
-use crate::render::{bytes, grouped};
+use crate::render::{bytes, counted};
+
+/// What became of one file.
+enum Verdict {
+    Sound(Verified),
+    /// It is a file of ours, but not as it was written.
+    Damaged(TableError),
+    /// It cannot be read, or never was a file of ours, or is one of a version that this program does not know.
+    Unreadable(CliError),
+}
 
 pub fn run(args: &Verify) -> Result<Outcome, CliError> {
-    let mut outcome = Outcome::Done;
+    let (mut damaged, mut unreadable) = (false, false);
     for path in &args.inputs {
-        let file = path.display().to_string();
-        let result = match open_table(path) {
-            Ok(table) => verified(&table),
-            Err(CliError::Table { source, .. }) if !is_foreign(&source) => Err(*source),
-            Err(error) => return Err(error),
+        let file = input_name(path);
+        let verdict = match open_table(path) {
+            Ok(table) => verdict(&file, verified(&table)),
+            Err(CliError::Table { source, .. }) => verdict(&file, Err(*source)),
+            Err(error) => Verdict::Unreadable(error),
         };
-        match &result {
-            Ok(_) => {}
-            // The disk failed, not the data.
-            Err(TableError::Container(ContainerError::Read { .. })) => {}
-            Err(_) => outcome = Outcome::Differs,
-        }
-        report(&file, result, args.json)?;
+        damaged |= matches!(verdict, Verdict::Damaged(_));
+        unreadable |= matches!(verdict, Verdict::Unreadable(_));
+        report(&file, &verdict, args.json)?;
     }
-    Ok(outcome)
+    Ok(match (damaged, unreadable) {
+        (true, _) => Outcome::Differs,
+        (false, true) => Outcome::Unreadable,
+        (false, false) => Outcome::Done,
+    })
 }
 
 /// Proves a whole table, with a progress bar.
@@ -40,36 +52,80 @@ pub fn verified(table: &Table) -> Result<Verified, TableError> {
     verified
 }
 
-/// Whether this never was a cb2t file, or one of a version that this program does not know: bad input, not damage.
+fn verdict(file: &str, result: Result<Verified, TableError>) -> Verdict {
+    match result {
+        Ok(found) => Verdict::Sound(found),
+        Err(error) if is_foreign(&error) || is_unread(&error) => {
+            Verdict::Unreadable(CliError::table(file)(error))
+        }
+        Err(error) => Verdict::Damaged(error),
+    }
+}
+
+/// Whether this never was a cb2t file, or one of a version that this program does not know.
 fn is_foreign(error: &TableError) -> bool {
-    use arrow_io::FormatSpecError;
     matches!(
         error,
         TableError::Container(ContainerError::Format(
-            FormatSpecError::Magic { what: "file header" } | FormatSpecError::Version { .. }
+            FormatSpecError::Magic { what: "file header" }
+                | FormatSpecError::Version { what: "file header", .. }
         ))
     )
 }
 
-fn report(file: &str, result: Result<Verified, TableError>, json: bool) -> Result<(), CliError> {
-    match (result, json) {
-        (Ok(found), true) => print_json(&serde_json::json!({
-            "file": file, "sound": true, "rows": found.row_count, "blocks": found.block_count, "tiles": found.tile_count,
-            "bytes": found.file_bytes,
-        })),
-        (Err(error), true) => {
-            print_json(&serde_json::json!({ "file": file, "sound": false, "error": error.to_string() }))
+/// Whether the disk failed, not the data. What lies beyond the end of the file is damage.
+fn is_unread(error: &TableError) -> bool {
+    let container = match error {
+        TableError::Container(source) | TableError::Section { source, .. } => source,
+        TableError::Buffer { source, .. } => match source.as_ref() {
+            BufferError::Read { source, .. } => source,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    matches!(container, ContainerError::Read { source, .. } if source.kind() != std::io::ErrorKind::UnexpectedEof)
+}
+
+fn report(file: &str, verdict: &Verdict, as_json: bool) -> Result<(), CliError> {
+    let failure = match verdict {
+        Verdict::Sound(found) if as_json => {
+            return print_json(&json!({
+                "file": file, "sound": true, "rows": found.row_count, "blocks": found.block_count,
+                "tiles": found.tile_count, "bytes": found.file_bytes,
+            }));
         }
-        (Ok(found), false) => print_text(&format!(
-            "{file}: sound: {} rows, {} blocks, {} tiles, {}\n",
-            grouped(found.row_count),
-            grouped(found.block_count),
-            grouped(found.tile_count),
-            bytes(found.file_bytes),
-        )),
-        (Err(error), false) => {
-            eprintln!("cb2t: {file}: {error}");
-            Ok(())
+        Verdict::Sound(found) => {
+            return print_text(&format!(
+                "{file}: sound: {}, {}, {}, {}\n",
+                counted(found.row_count, "row"),
+                counted(found.block_count, "block"),
+                counted(found.tile_count, "tile"),
+                bytes(found.file_bytes),
+            ));
         }
+        Verdict::Damaged(error) => format!("{file}: {error}"),
+        Verdict::Unreadable(error) => error.to_string(),
+    };
+    if as_json {
+        return print_json(&json!({ "file": file, "sound": false, "error": failure }));
+    }
+    eprintln!("cb2t: {failure}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    fn read(kind: ErrorKind) -> TableError {
+        TableError::Container(ContainerError::Read { offset: 0, length: 1, source: Error::from(kind) })
+    }
+
+    #[test]
+    fn a_failing_disk_is_not_damage_and_a_missing_end_is() {
+        assert!(matches!(verdict("f", Err(read(ErrorKind::PermissionDenied))), Verdict::Unreadable(_)));
+        assert!(matches!(verdict("f", Err(read(ErrorKind::UnexpectedEof))), Verdict::Damaged(_)));
     }
 }
