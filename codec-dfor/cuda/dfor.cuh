@@ -6,19 +6,26 @@ namespace codec {
 
 template <class V, u64 WIDTHS_LOW, u64 WIDTHS_HIGH>
 struct dfor {
+  using Widths = cb2t::lanes::Widths<WIDTHS_LOW, WIDTHS_HIGH>;
   struct Metadata {
     V first;
     V delta_reference;
     u32 bit_width;
   };
-  template <u32 TILE_SIZE>
+  template <u32 ROWS>
+  struct RowSums {
+    V row_sums[ROWS];
+  };
+  template <class G, u32 N>
   struct Scratch {
-    V row_sums[TILE_SIZE / cb2t::LANES];
+    cb2t::lanes::Scratch<Widths, V, G, N> unpacking;
+    typename cb2t::Either<G::size == cb2t::LANES, cb2t::NoScratch, RowSums<G::size * N / cb2t::LANES>>::Type rows;
   };
 
   static constexpr u32 HEADER_BYTES = sizeof(V) == 8 ? 32 : 16;
 
-  static __device__ __forceinline__ Metadata resolve_metadata(cb2t::Tile tile) {
+  template <class TILE>
+  static __device__ __forceinline__ Metadata resolve_metadata(TILE tile) {
     const uint4 header = __ldg(reinterpret_cast<const uint4*>(tile.bytes));
     if constexpr (sizeof(V) == 8) {
       const u32 bit_width = __ldg(reinterpret_cast<const u32*>(tile.bytes + 16));
@@ -28,11 +35,11 @@ struct dfor {
     }
   }
 
-  // All threads of the group. With more than a warp it leaves with a barrier, since it uses scratch. Values past value_count are arbitrary.
-  template <class G, u32 N>
-  static __device__ __forceinline__ void decompress_tile(G group, cb2t::Tile tile, const Metadata& metadata, Scratch<G::size * N>& scratch, V (&values)[N]) {
+  // All threads of the group; leaves with a barrier where it uses scratch. Values past value_count are arbitrary.
+  template <class TILE, class G, u32 N>
+  static __device__ __forceinline__ void decompress_tile(G group, TILE tile, const Metadata& metadata, Scratch<G, N>& scratch, V (&values)[N]) {
     const u32* residuals = reinterpret_cast<const u32*>(tile.bytes + HEADER_BYTES);
-    cb2t::lanes::unpack<cb2t::lanes::Widths<WIDTHS_LOW, WIDTHS_HIGH>>(group, residuals, metadata.bit_width, tile.value_count, values);
+    cb2t::lanes::unpack<Widths>(group, tile, residuals, metadata.bit_width, scratch.unpacking, values);
     if (group.rank == 0) values[0] = 0;  // residual 0 does not count
     // Five steps of at most doubled sums: below 2^32 they are scanned in 32 bits.
     if (sizeof(V) < 8 || metadata.bit_width <= 27) {
@@ -53,10 +60,10 @@ struct dfor {
     } else {
       if (group.lane() == cb2t::LANES - 1) {
 #pragma unroll
-        for (u32 i = 0; i < N; i++) scratch.row_sums[group.row(i)] = values[i];
+        for (u32 i = 0; i < N; i++) scratch.rows.row_sums[group.row(i)] = values[i];
       }
       group.sync();
-      const V before_row = scan_row_sums<G::size * N / cb2t::LANES>(group.lane(), scratch);
+      const V before_row = scan_row_sums(group.lane(), scratch.rows);
 #pragma unroll
       for (u32 i = 0; i < N; i++) {
         const u32 row = group.row(i);
@@ -84,8 +91,8 @@ struct dfor {
 
   // All lanes of the warp, after the barrier behind row_sums. Lane r gets the sum of the rows before row r; there are at most 32.
   template <u32 ROWS>
-  static __device__ __forceinline__ V scan_row_sums(u32 lane, const Scratch<ROWS * cb2t::LANES>& scratch) {
-    const V own = lane < ROWS ? scratch.row_sums[lane] : V(0);
+  static __device__ __forceinline__ V scan_row_sums(u32 lane, const RowSums<ROWS>& rows) {
+    const V own = lane < ROWS ? rows.row_sums[lane] : V(0);
     V sum = own;
 #pragma unroll
     for (u32 distance = 1; distance < cb2t::LANES; distance *= 2) {

@@ -5,25 +5,22 @@ namespace codec {
 template <class V, u64, u64>
 struct plain {
   struct Metadata {};
-  template <u32 TILE_SIZE>
-  struct Scratch {};
+  template <class G, u32 N>
+  using Scratch = cb2t::NoScratch;
 
-  static __device__ __forceinline__ Metadata resolve_metadata(cb2t::Tile) { return {}; }
+  template <class TILE>
+  static __device__ __forceinline__ Metadata resolve_metadata(TILE) {
+    return {};
+  }
 
   // All threads of the group; no barrier. Values past value_count are arbitrary.
-  template <class G, u32 N>
-  static __device__ __forceinline__ void decompress_tile(G group, cb2t::Tile tile, const Metadata&, Scratch<G::size * N>&, V (&values)[N]) {
+  template <class TILE, class G, u32 N>
+  static __device__ __forceinline__ void decompress_tile(G group, TILE tile, const Metadata&, cb2t::NoScratch&, V (&values)[N]) {
     const V* __restrict__ stored = reinterpret_cast<const V*>(tile.bytes);
-    // A whole tile, all but the last of a column, is loaded without tests.
-    if (tile.value_count == G::size * N) {
 #pragma unroll
-      for (u32 i = 0; i < N; i++) values[i] = __ldcs(stored + i * G::size + group.rank);
-    } else {
-#pragma unroll
-      for (u32 i = 0; i < N; i++) {
-        const u32 position = i * G::size + group.rank;
-        values[i] = position < tile.value_count ? stored[position] : V(0);
-      }
+    for (u32 i = 0; i < N; i++) {
+      const u32 position = i * G::size + group.rank;
+      values[i] = TILE::whole || position < tile.value_count ? __ldcs(stored + position) : V(0);
     }
   }
 };

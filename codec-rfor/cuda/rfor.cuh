@@ -15,75 +15,82 @@ struct rfor {
     u32 value_bit_width;
     u32 length_bit_width;
   };
-  template <u32 TILE_SIZE>
+  // 32 neighbouring positions: at which of them runs start, and how many runs start before the first.
+  struct alignas(8) Row {
+    u32 starts;
+    u32 runs_before;
+  };
+  template <class G, u32 N>
   struct Scratch {
-    V run_values[TILE_SIZE];
-    u32 starts[TILE_SIZE / cb2t::LANES];
+    V run_values[G::size * N];
+    Row rows[G::size * N / cb2t::LANES];
   };
 
-  static __device__ __forceinline__ Metadata resolve_metadata(cb2t::Tile tile) {
+  template <class TILE>
+  static __device__ __forceinline__ Metadata resolve_metadata(TILE tile) {
     const uint4 header = __ldg(reinterpret_cast<const uint4*>(tile.bytes));
     return {static_cast<V>(header.x | static_cast<u64>(header.y) << 32), header.z & 0xffff, header.z >> 16, header.w & 0xff, header.w >> 8 & 0xff};
   }
 
   // All threads of the group. Leaves with a barrier, since it uses scratch. Values past value_count are arbitrary.
-  template <class G, u32 N>
-  static __device__ __forceinline__ void decompress_tile(G group, cb2t::Tile tile, const Metadata& metadata, Scratch<G::size * N>& scratch, V (&values)[N]) {
-    constexpr u32 ROWS = G::size * N / cb2t::LANES;
+  template <class TILE, class G, u32 N>
+  static __device__ __forceinline__ void decompress_tile(G group, TILE tile, const Metadata& metadata, Scratch<G, N>& scratch, V (&values)[N]) {
     const u32* __restrict__ run_values = reinterpret_cast<const u32*>(tile.bytes + 16);
-    if (metadata.run_count == G::size * N) {
+    const u32 run_count = metadata.run_count, value_bits = metadata.value_bit_width;
+    if (TILE::whole && run_count == G::size * N) {
 #pragma unroll
       for (u32 i = 0; i < N; i++) {
-        values[i] = metadata.value_reference + cb2t::sequence::unpack<V>(run_values, i * G::size + group.rank, metadata.value_bit_width);
+        values[i] = metadata.value_reference + cb2t::sequence::unpack<V>(run_values, run_count, i * G::size + group.rank, value_bits);
       }
       return;
     }
-    const u32* __restrict__ run_lengths = run_values + cb2t::sequence::words(metadata.run_count, metadata.value_bit_width);
-    if (group.warp() == 0) mark_starts<ROWS>(group.lane(), run_lengths, metadata, scratch);
-    for (u32 run = group.rank; run < metadata.run_count; run += G::size) {
-      scratch.run_values[run] = metadata.value_reference + cb2t::sequence::unpack<V>(run_values, run, metadata.value_bit_width);
+    if (group.warp() == 0) find_starts(group.lane(), run_values + cb2t::sequence::words(run_count, value_bits), metadata, scratch.rows);
+#pragma unroll 4
+    for (u32 run = group.rank; run < run_count; run += G::size) {
+      scratch.run_values[run] = metadata.value_reference + cb2t::sequence::unpack<V>(run_values, run_count, run, value_bits);
     }
     group.sync();
 
-    // Lane r holds the bitmap's row r and how many runs start before it.
-    const u32 lane = group.lane(), starts = lane < ROWS ? scratch.starts[lane] : 0;
-    const u32 before = sum_before(lane, __popc(starts));
-    const u32 up_to_lane = cb2t::ALL_LANES >> (cb2t::LANES - 1 - lane);
+    const u32 up_to_lane = cb2t::ALL_LANES >> (cb2t::LANES - 1 - group.lane());
 #pragma unroll
     for (u32 i = 0; i < N; i++) {
-      const u32 row = group.row(i);
-      const u32 row_starts = __shfl_sync(cb2t::ALL_LANES, starts, row), row_before = __shfl_sync(cb2t::ALL_LANES, before, row);
-      values[i] = scratch.run_values[row_before + __popc(row_starts & up_to_lane) - 1];
+      const Row row = scratch.rows[group.row(i)];
+      values[i] = scratch.run_values[row.runs_before + __popc(row.starts & up_to_lane) - 1];
     }
     group.sync();
   }
 
  private:
-  // One warp. Sets the bit of each position at which a run starts; the caller owes the barrier.
+  // One warp. The caller owes the barrier before rows are read.
   template <u32 ROWS>
-  static __device__ __forceinline__ void mark_starts(u32 lane, const u32* __restrict__ run_lengths, const Metadata& metadata, Scratch<ROWS * cb2t::LANES>& scratch) {
-    if (lane < ROWS) scratch.starts[lane] = 0;
+  static __device__ __forceinline__ void find_starts(u32 lane, const u32* __restrict__ run_lengths, const Metadata& metadata, Row (&rows)[ROWS]) {
+    if (lane < ROWS) rows[lane].starts = 0;
     const u32 share = (metadata.run_count + cb2t::LANES - 1) / cb2t::LANES;
     const u32 first = lane * share, end = first + share < metadata.run_count ? first + share : metadata.run_count;
     u32 covered = 0;
+#pragma unroll 4
     for (u32 run = first; run < end; run++) covered += length(run_lengths, run, metadata);
     u32 position = sum_before(lane, covered);
     __syncwarp();
     u32 row = position / cb2t::LANES, bits = 0;
+#pragma unroll 4
     for (u32 run = first; run < end; run++) {
       if (position / cb2t::LANES != row) {
-        atomicOr(&scratch.starts[row], bits);
+        atomicOr(&rows[row].starts, bits);
         row = position / cb2t::LANES;
         bits = 0;
       }
       bits |= 1u << position % cb2t::LANES;
       position += length(run_lengths, run, metadata);
     }
-    if (bits != 0) atomicOr(&scratch.starts[row], bits);
+    if (bits != 0) atomicOr(&rows[row].starts, bits);
+    __syncwarp();
+    const u32 runs_before = sum_before(lane, lane < ROWS ? __popc(rows[lane].starts) : 0);
+    if (lane < ROWS) rows[lane].runs_before = runs_before;
   }
 
   static __device__ __forceinline__ u32 length(const u32* __restrict__ run_lengths, u32 run, const Metadata& metadata) {
-    return metadata.length_reference + cb2t::sequence::unpack<u32>(run_lengths, run, metadata.length_bit_width);
+    return metadata.length_reference + cb2t::sequence::unpack<u32>(run_lengths, metadata.run_count, run, metadata.length_bit_width);
   }
 
   // All lanes of the warp: the sum of `own` over the lanes before.

@@ -24,16 +24,17 @@ struct ConstantBlock {
   struct Metadata {
     V value;
   };
-  template <u32 TILE_SIZE>
-  struct Scratch {};
+  template <class G, u32 N>
+  using Scratch = NoScratch;
 
-  static __device__ __forceinline__ Metadata resolve_metadata(Tile tile) {
+  template <class TILE>
+  static __device__ __forceinline__ Metadata resolve_metadata(TILE tile) {
     return {*reinterpret_cast<const V*>(tile.bytes)};
   }
 
   // All threads of the group; no barrier.
-  template <class G, u32 N>
-  static __device__ __forceinline__ void decompress_tile(G, Tile, const Metadata& metadata, Scratch<G::size * N>&, V (&values)[N]) {
+  template <class TILE, class G, u32 N>
+  static __device__ __forceinline__ void decompress_tile(G, TILE, const Metadata& metadata, NoScratch&, V (&values)[N]) {
 #pragma unroll
     for (u32 i = 0; i < N; i++) values[i] = metadata.value;
   }
@@ -43,24 +44,24 @@ __device__ constexpr u32 larger(u32 left, u32 right) { return left > right ? lef
 
 template <class V, class FIRST, class... REST>
 struct Codecs {
-  template <u32 TILE_SIZE>
+  template <class G, u32 N>
   static __device__ constexpr u32 scratch_bytes() {
-    constexpr u32 first = sizeof(typename FIRST::template Scratch<TILE_SIZE>);
+    constexpr u32 first = sizeof(typename FIRST::template Scratch<G, N>);
     if constexpr (sizeof...(REST) == 0) {
       return first;
     } else {
-      return larger(first, Codecs<V, REST...>::template scratch_bytes<TILE_SIZE>());
+      return larger(first, Codecs<V, REST...>::template scratch_bytes<G, N>());
     }
   }
 
   // Codec number `codec` of the list decodes. The whole group takes the same branch.
-  template <class G, u32 N>
-  static __device__ __forceinline__ void decompress_tile(G group, u32 codec, Tile tile, u8* scratch, V (&values)[N]) {
+  template <class TILE, class G, u32 N>
+  static __device__ __forceinline__ void decompress_tile(G group, u32 codec, TILE tile, u8* scratch, V (&values)[N]) {
     if constexpr (sizeof...(REST) > 0) {
       if (codec != 0) return Codecs<V, REST...>::decompress_tile(group, codec - 1, tile, scratch, values);
     }
     const typename FIRST::Metadata metadata = FIRST::resolve_metadata(tile);
-    auto& own = *reinterpret_cast<typename FIRST::template Scratch<G::size * N>*>(scratch);
+    auto& own = *reinterpret_cast<typename FIRST::template Scratch<G, N>*>(scratch);
     FIRST::decompress_tile(group, tile, metadata, own, values);
   }
 };
@@ -70,17 +71,17 @@ template <class V, bool SHARED, class... CODECS>
 struct Column {
   using Value = V;
 
-  // Shared memory that a group needs to decode a tile.
-  template <u32 TILE_SIZE>
+  // Shared memory that a group needs to decode a tile into N values a thread.
+  template <class G, u32 N>
   struct Scratch {
-    alignas(16) u8 bytes[Codecs<V, CODECS...>::template scratch_bytes<TILE_SIZE>()];
+    alignas(16) u8 bytes[Codecs<V, CODECS...>::template scratch_bytes<G, N>()];
   };
 
-  // All threads of the group; afterwards scratch is free for other use.
-  template <class G, u32 N>
+  // All threads of the group; afterwards scratch is free for other use. WHOLE: the tile has G::size * N values.
+  template <bool WHOLE, class G, u32 N>
   static __device__ __forceinline__ void decompress_tile(G group, ColumnView column, u32 tile_index, TileEntry entry, u8* scratch, V (&values)[N]) {
-    const Tile tile = {column.bytes + u64(entry.offset_16) * 16, SHARED ? column.bytes + u64(column.shared_offsets_16[tile_index]) * 16 : nullptr,
-                       entry.value_count()};
+    const Tile<WHOLE> tile = {column.bytes + u64(entry.offset_16) * 16, SHARED ? column.bytes + u64(column.shared_offsets_16[tile_index]) * 16 : nullptr,
+                              entry.value_count()};
     Codecs<V, CODECS...>::decompress_tile(group, entry.codec(), tile, scratch, values);
   }
 };

@@ -1,107 +1,70 @@
-// Kernels' bodies that take whole columns or ranges of rows: decode into device memory, and decode and sum without writing.
+// Bodies of the kernels that take whole columns or ranges of rows: decode into device memory, and decode and sum without writing.
+// Whole tiles, all but the ends of a range, have kernels of their own without a test. A group decodes one tile, or few neighbours, and ends; the hardware's scheduler brings the
+// next: grids that stay and loop over the column, prefetching, were slower (bench/NOTES.md).
 
 namespace cb2t {
 
-// How a whole tile gets from registers to device memory: 0 each thread its own values, 1 through shared memory in stores of 16 bytes, 2 through shared memory by the copy engine
-// (from compute capability 9.0 on).
-#ifndef CB2T_STORE
-#define CB2T_STORE 1
-#endif
-#if CB2T_STORE == 2 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900)
-#undef CB2T_STORE
-#define CB2T_STORE 1
-#endif
-
-// Shared memory of a group: a codec's scratch while it decodes, then a tile of values on its way to device memory.
-template <class COLUMN, u32 TILE_SIZE>
-struct GroupMemory {
-  static constexpr u32 STAGED_BYTES = CB2T_STORE == 0 ? 0 : TILE_SIZE * sizeof(typename COLUMN::Value);
-  alignas(128) u8 bytes[larger(sizeof(typename COLUMN::template Scratch<TILE_SIZE>), STAGED_BYTES)];
+// A codec's scratch while it decodes, then the tile on its way to device memory: written by value, read in chunks of 16 bytes.
+template <class COLUMN, class G, u32 ITEMS>
+struct alignas(16) Staging {
+  static constexpr u32 BYTES = larger(sizeof(typename COLUMN::template Scratch<G, ITEMS>), G::size* ITEMS * sizeof(typename COLUMN::Value));
+  u8 bytes[(BYTES + 15) / 16 * 16];
 };
 
-// Calls visit(tile_index, values) for this group's share of the tiles that rows begin to end - 1 touch. All threads of the group; scratch is free inside visit.
-template <class COLUMN, class G, u32 ITEMS, class VISIT>
-__device__ __forceinline__ void for_each_tile(G group, u32 group_index, u32 group_count, ColumnView column, u64 begin, u64 end, u8* scratch, VISIT visit) {
-  constexpr u32 TILE_SIZE = G::size * ITEMS;
-  const u32 tile_end = static_cast<u32>((end + TILE_SIZE - 1) / TILE_SIZE);
-  u32 tile_index = static_cast<u32>(begin / TILE_SIZE) + group_index;
-  if (begin >= end || tile_index >= tile_end) return;
-  TileEntry entry = column.tiles[tile_index];
-  while (true) {
-    // The next tile's place is asked for before this tile is decoded: one dependent load less a tile.
-    const u32 next_index = tile_index + group_count;
-    const TileEntry next_entry = next_index < tile_end ? column.tiles[next_index] : entry;
-    typename COLUMN::Value values[ITEMS];
-    COLUMN::decompress_tile(group, column, tile_index, entry, scratch, values);
-    visit(tile_index, values);
-    if (next_index >= tile_end) return;
-    tile_index = next_index;
-    entry = next_entry;
-  }
-}
-
-// All threads of the group, `to` aligned to 16 bytes. Leaves with a barrier, since it uses staged.
+// All threads of the group. The caller owes the barrier before `staged` is read.
 template <class G, class V, u32 N>
-__device__ __forceinline__ void store_whole_tile(G group, V* to, V* staged, const V (&values)[N]) {
-#if CB2T_STORE == 0
-#pragma unroll
-  for (u32 i = 0; i < N; i++) __stcs(to + i * G::size + group.rank, values[i]);
-#else
-#if CB2T_STORE == 2
-  // The engine may still be reading the tile before from `staged`.
-  if (group.rank == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-  group.sync();
-#endif
+__device__ __forceinline__ void stage(G group, const V (&values)[N], V* staged) {
 #pragma unroll
   for (u32 i = 0; i < N; i++) staged[i * G::size + group.rank] = values[i];
-#if CB2T_STORE == 2
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  group.sync();
-  if (group.rank == 0) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(static_cast<u32>(__cvta_generic_to_shared(staged))),
-                 "r"(static_cast<u32>(G::size * N * sizeof(V)))
-                 : "memory");
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-  }
-#else
-  group.sync();
-  constexpr u32 CHUNKS = G::size * N * sizeof(V) / 16;
-  const uint4* chunks = reinterpret_cast<const uint4*>(staged);
-#pragma unroll
-  for (u32 chunk = 0; chunk < CHUNKS; chunk += G::size) {
-    if (CHUNKS % G::size == 0 || chunk + group.rank < CHUNKS) __stcs(reinterpret_cast<uint4*>(to) + chunk + group.rank, chunks[chunk + group.rank]);
-  }
-  group.sync();
-#endif
-#endif
 }
 
-// Rows begin to end - 1 of the column into out[0] to out[end - begin - 1]. Any number of thread blocks of THREADS threads; GROUP is THREADS, or 32.
+// Tiles first_tile to tile_end - 1, which are whole, into `out`, which is aligned to 16 bytes. THREADS a thread block; GROUP is THREADS, or 32. The grid has a group for every
+// tiles_per_group neighbours.
 template <class COLUMN, u32 GROUP, u32 ITEMS, u32 THREADS>
-__device__ __forceinline__ void decode_to_memory(ColumnView column, u64 begin, u64 end, typename COLUMN::Value* out) {
+__device__ __forceinline__ void decode_whole_tiles(ColumnView column, u32 first_tile, u32 tile_end, u32 tiles_per_group, typename COLUMN::Value* out) {
   using V = typename COLUMN::Value;
-  constexpr u32 TILE_SIZE = GROUP * ITEMS, GROUPS = THREADS / GROUP;
-  __shared__ GroupMemory<COLUMN, TILE_SIZE> memory[GROUPS];
-  const auto group = Group<GROUP>::of_this_thread();
+  using G = Group<GROUP>;
+  constexpr u32 TILE_SIZE = GROUP * ITEMS, GROUPS = THREADS / GROUP, CHUNKS = TILE_SIZE * sizeof(V) / 16;
+  __shared__ Staging<COLUMN, G, ITEMS> memory[GROUPS];
+  const G group = G::of_this_thread();
   u8* scratch = memory[threadIdx.x / GROUP].bytes;
-  V* row_zero = out - begin;
-  const bool aligned = reinterpret_cast<u64>(row_zero) % 16 == 0;
-  for_each_tile<COLUMN, Group<GROUP>, ITEMS>(
-      group, blockIdx.x * GROUPS + threadIdx.x / GROUP, gridDim.x * GROUPS, column, begin, end, scratch, [&](u32 tile_index, const V(&values)[ITEMS]) {
-        const u64 first = u64(tile_index) * TILE_SIZE;
-        if (aligned && first >= begin && first + TILE_SIZE <= end) {
-          store_whole_tile(group, row_zero + first, reinterpret_cast<V*>(scratch), values);
-        } else {
+  u32 tile_index = first_tile + (blockIdx.x * GROUPS + threadIdx.x / GROUP) * tiles_per_group;
+  const u32 own_end = tile_index + tiles_per_group < tile_end ? tile_index + tiles_per_group : tile_end;
+#pragma unroll 1
+  for (; tile_index < own_end; tile_index++) {
+    V values[ITEMS];
+    COLUMN::template decompress_tile<true>(group, column, tile_index, column.tiles[tile_index], scratch, values);
+    stage(group, values, reinterpret_cast<V*>(scratch));
+    group.sync();
+    uint4* to = reinterpret_cast<uint4*>(out + u64(tile_index - first_tile) * TILE_SIZE);
+    const uint4* chunks = reinterpret_cast<const uint4*>(scratch);
 #pragma unroll
-          for (u32 i = 0; i < ITEMS; i++) {
-            const u64 row = first + i * GROUP + group.rank;
-            if (row >= begin && row < end) row_zero[row] = values[i];
-          }
-        }
-      });
-#if CB2T_STORE == 2
-  if (group.rank == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-#endif
+    for (u32 chunk = 0; chunk < CHUNKS; chunk += GROUP) {
+      if (CHUNKS % GROUP == 0 || chunk + group.rank < CHUNKS) __stcs(to + chunk + group.rank, chunks[chunk + group.rank]);
+    }
+    group.sync();
+  }
+}
+
+// Rows begin to end - 1 into out[0] to out[end - begin - 1], with any alignment. The grid has a group for every tile that they touch.
+template <class COLUMN, u32 GROUP, u32 ITEMS, u32 THREADS>
+__device__ __forceinline__ void decode_rows(ColumnView column, u64 begin, u64 end, typename COLUMN::Value* out) {
+  using V = typename COLUMN::Value;
+  using G = Group<GROUP>;
+  constexpr u32 TILE_SIZE = GROUP * ITEMS, GROUPS = THREADS / GROUP;
+  __shared__ Staging<COLUMN, G, ITEMS> memory[GROUPS];
+  const G group = G::of_this_thread();
+  u8* scratch = memory[threadIdx.x / GROUP].bytes;
+  const u32 tile_index = static_cast<u32>(begin / TILE_SIZE) + blockIdx.x * GROUPS + threadIdx.x / GROUP;
+  const u64 first = u64(tile_index) * TILE_SIZE;
+  if (first >= end) return;
+  V values[ITEMS];
+  COLUMN::template decompress_tile<false>(group, column, tile_index, column.tiles[tile_index], scratch, values);
+  stage(group, values, reinterpret_cast<V*>(scratch));
+  group.sync();
+  const u32 wanted_begin = static_cast<u32>(first < begin ? begin - first : 0), wanted_end = static_cast<u32>(end - first < TILE_SIZE ? end - first : TILE_SIZE);
+#pragma unroll 1
+  for (u32 position = wanted_begin + group.rank; position < wanted_end; position += GROUP) out[first + position - begin] = reinterpret_cast<const V*>(scratch)[position];
 }
 
 // A thread's values, zero-extended. Up to 16 bits their sum fits a word; else two values are added to the same 64 bits at a time, which is one carry for both.
@@ -121,31 +84,57 @@ __device__ __forceinline__ u64 sum_of(const V (&values)[N]) {
   }
 }
 
-// Adds the values of rows begin to end - 1, zero-extended, to *sum, modulo 2^64.
-template <class COLUMN, u32 GROUP, u32 ITEMS, u32 THREADS>
-__device__ __forceinline__ void sum_values(ColumnView column, u64 begin, u64 end, u64* sum) {
-  using V = typename COLUMN::Value;
-  constexpr u32 TILE_SIZE = GROUP * ITEMS, GROUPS = THREADS / GROUP;
-  __shared__ typename COLUMN::template Scratch<TILE_SIZE> memory[GROUPS];
-  const auto group = Group<GROUP>::of_this_thread();
-  u64 own = 0;
-  for_each_tile<COLUMN, Group<GROUP>, ITEMS>(
-      group, blockIdx.x * GROUPS + threadIdx.x / GROUP, gridDim.x * GROUPS, column, begin, end, memory[threadIdx.x / GROUP].bytes,
-      [&](u32 tile_index, const V(&values)[ITEMS]) {
-        const u64 first = u64(tile_index) * TILE_SIZE;
-        if (first >= begin && first + TILE_SIZE <= end) {
-          own += sum_of(values);
-        } else {
-#pragma unroll
-          for (u32 i = 0; i < ITEMS; i++) {
-            const u64 row = first + i * GROUP + group.rank;
-            if (row >= begin && row < end) own += values[i];
-          }
-        }
-      });
+// Sums are spread over so many addresses: one alone would take an atomic a nanosecond.
+constexpr u32 PARTIAL_SUMS = 1024;
+
+// All threads. Adds each thread's sum to one of the partial sums.
+template <u32 THREADS>
+__device__ __forceinline__ void add_to_partial_sums(u64 own, u64* partial_sums) {
 #pragma unroll
   for (u32 distance = LANES / 2; distance > 0; distance /= 2) own += __shfl_down_sync(ALL_LANES, own, distance);
-  if (group.lane() == 0) atomicAdd(sum, own);
+  if (threadIdx.x % LANES == 0) atomicAdd(partial_sums + (blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES) % PARTIAL_SUMS, own);
+}
+
+// Adds the values of tiles first_tile to tile_end - 1, which are whole, to partial_sums, whose sum modulo 2^64 is the result. The grid as for decode_whole_tiles.
+template <class COLUMN, u32 GROUP, u32 ITEMS, u32 THREADS>
+__device__ __forceinline__ void sum_whole_tiles(ColumnView column, u32 first_tile, u32 tile_end, u32 tiles_per_group, u64* partial_sums) {
+  using G = Group<GROUP>;
+  constexpr u32 GROUPS = THREADS / GROUP;
+  __shared__ typename COLUMN::template Scratch<G, ITEMS> memory[GROUPS];
+  const G group = G::of_this_thread();
+  u32 tile_index = first_tile + (blockIdx.x * GROUPS + threadIdx.x / GROUP) * tiles_per_group;
+  const u32 own_end = tile_index + tiles_per_group < tile_end ? tile_index + tiles_per_group : tile_end;
+  u64 own = 0;
+#pragma unroll 1
+  for (; tile_index < own_end; tile_index++) {
+    typename COLUMN::Value values[ITEMS];
+    COLUMN::template decompress_tile<true>(group, column, tile_index, column.tiles[tile_index], memory[threadIdx.x / GROUP].bytes, values);
+    own += sum_of(values);
+  }
+  add_to_partial_sums<THREADS>(own, partial_sums);
+}
+
+// Adds the values of rows begin to end - 1 to partial_sums. The grid as for decode_rows.
+template <class COLUMN, u32 GROUP, u32 ITEMS, u32 THREADS>
+__device__ __forceinline__ void sum_rows(ColumnView column, u64 begin, u64 end, u64* partial_sums) {
+  using G = Group<GROUP>;
+  constexpr u32 TILE_SIZE = GROUP * ITEMS, GROUPS = THREADS / GROUP;
+  __shared__ typename COLUMN::template Scratch<G, ITEMS> memory[GROUPS];
+  const G group = G::of_this_thread();
+  const u32 tile_index = static_cast<u32>(begin / TILE_SIZE) + blockIdx.x * GROUPS + threadIdx.x / GROUP;
+  const u64 first = u64(tile_index) * TILE_SIZE;
+  u64 own = 0;
+  if (first < end) {
+    typename COLUMN::Value values[ITEMS];
+    COLUMN::template decompress_tile<false>(group, column, tile_index, column.tiles[tile_index], memory[threadIdx.x / GROUP].bytes, values);
+    const u32 wanted_begin = static_cast<u32>(first < begin ? begin - first : 0), wanted_end = static_cast<u32>(end - first < TILE_SIZE ? end - first : TILE_SIZE);
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+      if (i * GROUP + group.rank - wanted_begin >= wanted_end - wanted_begin) values[i] = 0;
+    }
+    own = sum_of(values);
+  }
+  add_to_partial_sums<THREADS>(own, partial_sums);
 }
 
 }  // namespace cb2t

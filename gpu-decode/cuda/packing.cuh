@@ -23,10 +23,17 @@ namespace sequence {
 
 __device__ __forceinline__ u32 words(u32 value_count, u32 bit_width) { return (value_count * bit_width + 31) / 32; }
 
+// Value j of `count`. The words behind the first are loaded whether they hold bits or not, if need be the last word again: no lane waits for another's branch.
 template <class V>
-__device__ __forceinline__ V unpack(const u32* __restrict__ packed, u32 j, u32 bit_width) {
+__device__ __forceinline__ V unpack(const u32* __restrict__ packed, u32 count, u32 j, u32 bit_width) {
   if (bit_width == 0) return 0;
-  return extract<V>(j * bit_width, bit_width, [=](u32 k) { return packed[k]; });
+  const u32 bit = j * bit_width, k = bit / 32, shift = bit % 32, last = words(count, bit_width) - 1;
+  const u32 first = packed[k], second = packed[k < last ? k + 1 : last];
+  const u32 low = __funnelshift_r(first, second, shift);
+  if (sizeof(V) < 8) return static_cast<V>(low_bits(low, bit_width));
+  if (bit_width <= 32) return low_bits(low, bit_width);
+  const u32 third = packed[k + 1 < last ? k + 2 : last];
+  return static_cast<V>(low | static_cast<u64>(low_bits(__funnelshift_r(second, third, shift), bit_width - 32)) << 32);
 }
 
 }  // namespace sequence
@@ -36,98 +43,104 @@ namespace lanes {
 
 // Up to so many widths each get code of their own, in which every shift is a constant; beyond, one code with run-time shifts serves all.
 #ifndef CB2T_CONSTANT_WIDTHS
-#define CB2T_CONSTANT_WIDTHS 12
+#define CB2T_CONSTANT_WIDTHS 8
 #endif
 
-// A set of bit widths 0 to 64, as template constants: bit w of LOW, or bit w - 64 of HIGH.
+// A set of bit widths 0 to 64, as template constants: bit w of LOW, or bit w - 64 of HIGH. The empty set stands for all.
 template <u64 LOW, u64 HIGH>
 struct Widths {
   static __device__ constexpr bool has(u32 width) { return width < 64 ? LOW >> width & 1 : HIGH >> (width - 64) & 1; }
   static __device__ constexpr u32 count(u32 first, u32 end) { return first == end ? 0 : has(first) + count(first + 1, end); }
+  static constexpr bool few = 0 < count(0, 65) && count(0, 65) <= CB2T_CONSTANT_WIDTHS;
 };
 
-// A warp whose lanes hold whole strings: each word is loaded once, all loads before the first use.
-template <u32 BIT_WIDTH, class V, u32 N>
-__device__ __forceinline__ void unpack_strings(const u32* __restrict__ packed, u32 lane, V (&residuals)[N]) {
-  constexpr u32 WORDS = (N * BIT_WIDTH + 31) / 32;
-  u32 words[WORDS];
-#pragma unroll
-  for (u32 k = 0; k < WORDS; k++) words[k] = __ldcs(packed + k * LANES + lane);
-#pragma unroll
-  for (u32 i = 0; i < N; i++) {
-    residuals[i] = extract<V>(i * BIT_WIDTH, BIT_WIDTH, [&](u32 k) { return words[k < WORDS ? k : WORDS - 1]; });
-  }
-}
+// The packed words of a tile, for code with run-time shifts. A value may ask for up to two words past the last row: they are there, with whatever they hold.
+template <class V, u32 TILE_SIZE>
+struct Words {
+  static constexpr u32 PAST = sizeof(V) < 8 ? LANES : 2 * LANES;
+  alignas(16) u32 words[TILE_SIZE / 32 * 8 * sizeof(V) + PAST];
+};
 
-// Value by value. Inlined with a constant width, its mask is a constant too.
-template <class G, class V, u32 N>
-__device__ __forceinline__ void unpack_rows(G group, const u32* __restrict__ packed, u32 bit_width, V (&residuals)[N]) {
-  const u32* string = packed + group.lane();
-#pragma unroll
-  for (u32 i = 0; i < N; i++) {
-    residuals[i] = extract<V>(group.row(i) * bit_width, bit_width, [=](u32 k) { return string[k * LANES]; });
-  }
-}
+// A warp unpacks few widths from registers. Everything else goes through shared memory.
+template <class WIDTHS, class V, class G, u32 N>
+using Scratch = typename Either<WIDTHS::few && G::size == LANES, NoScratch, Words<V, G::size * N>>::Type;
 
-// A tile that ends early has fewer rows, and only their words.
-template <class G, class V, u32 N>
-__device__ __forceinline__ void unpack_partial(G group, const u32* __restrict__ packed, u32 bit_width, u32 value_count, V (&residuals)[N]) {
-  const u32* string = packed + group.lane();
-  const u32 rows = (value_count + LANES - 1) / LANES;
-#pragma unroll
-  for (u32 i = 0; i < N; i++) {
-    const u32 row = group.row(i);
-    residuals[i] = row < rows ? extract<V>(row * bit_width, bit_width, [=](u32 k) { return string[k * LANES]; }) : V(0);
-  }
-}
-
-template <u32 BIT_WIDTH, class G, class V, u32 N>
-__device__ __forceinline__ void unpack_constant(G group, const u32* __restrict__ packed, V (&residuals)[N]) {
+// A warp whose lanes hold whole strings: each word is loaded once, all loads before the first use. A tile that ends early has fewer rows, and only their words.
+template <u32 BIT_WIDTH, bool WHOLE, class V, u32 N>
+__device__ __forceinline__ void unpack_strings(u32 lane, const u32* __restrict__ packed, u32 value_count, V (&residuals)[N]) {
   if constexpr (BIT_WIDTH == 0) {
 #pragma unroll
     for (u32 i = 0; i < N; i++) residuals[i] = 0;
-  } else if constexpr (G::size == LANES) {
-    unpack_strings<BIT_WIDTH>(packed, group.lane(), residuals);
   } else {
-    unpack_rows(group, packed, BIT_WIDTH, residuals);
+    constexpr u32 WORDS = (N * BIT_WIDTH + 31) / 32;
+    const u32 present = WHOLE ? WORDS : ((value_count + LANES - 1) / LANES * BIT_WIDTH + 31) / 32;
+    u32 words[WORDS];
+#pragma unroll
+    for (u32 k = 0; k < WORDS; k++) words[k] = k < present ? __ldcs(packed + k * LANES + lane) : 0;
+#pragma unroll
+    for (u32 i = 0; i < N; i++) {
+      residuals[i] = extract<V>(i * BIT_WIDTH, BIT_WIDTH, [&](u32 k) { return words[k < WORDS ? k : WORDS - 1]; });
+    }
   }
 }
 
 // Finds the code for bit_width among the widths FIRST to END - 1 by halving. The last one left needs no test.
-template <class WIDTHS, u32 FIRST, u32 END, class G, class V, u32 N>
-__device__ __forceinline__ void unpack_one_of(G group, const u32* __restrict__ packed, u32 bit_width, V (&residuals)[N]) {
+template <class WIDTHS, u32 FIRST, u32 END, bool WHOLE, class V, u32 N>
+__device__ __forceinline__ void unpack_one_of(u32 lane, const u32* __restrict__ packed, u32 bit_width, u32 value_count, V (&residuals)[N]) {
   constexpr u32 MIDDLE = (FIRST + END) / 2;
   if constexpr (END - FIRST == 1) {
-    unpack_constant<FIRST>(group, packed, residuals);
+    unpack_strings<FIRST, WHOLE>(lane, packed, value_count, residuals);
   } else if constexpr (WIDTHS::count(FIRST, MIDDLE) == 0) {
-    unpack_one_of<WIDTHS, MIDDLE, END>(group, packed, bit_width, residuals);
+    unpack_one_of<WIDTHS, MIDDLE, END, WHOLE>(lane, packed, bit_width, value_count, residuals);
   } else if constexpr (WIDTHS::count(MIDDLE, END) == 0) {
-    unpack_one_of<WIDTHS, FIRST, MIDDLE>(group, packed, bit_width, residuals);
+    unpack_one_of<WIDTHS, FIRST, MIDDLE, WHOLE>(lane, packed, bit_width, value_count, residuals);
   } else if (bit_width < MIDDLE) {
-    unpack_one_of<WIDTHS, FIRST, MIDDLE>(group, packed, bit_width, residuals);
+    unpack_one_of<WIDTHS, FIRST, MIDDLE, WHOLE>(lane, packed, bit_width, value_count, residuals);
   } else {
-    unpack_one_of<WIDTHS, MIDDLE, END>(group, packed, bit_width, residuals);
+    unpack_one_of<WIDTHS, MIDDLE, END, WHOLE>(lane, packed, bit_width, value_count, residuals);
   }
 }
 
-// All threads of the group; no barrier. The residuals at this thread's positions; those past value_count are arbitrary. WIDTHS are the widths that occur; none given stands for all.
-template <class WIDTHS, class G, class V, u32 N>
-__device__ __forceinline__ void unpack(G group, const u32* __restrict__ packed, u32 bit_width, u32 value_count, V (&residuals)[N]) {
-  constexpr u32 WIDEST = 8 * sizeof(V), COUNT = WIDTHS::count(0, WIDEST + 1);
-  if (value_count == G::size * N) {
-    if constexpr (0 < COUNT && COUNT <= CB2T_CONSTANT_WIDTHS) {
-      unpack_one_of<WIDTHS, 0, WIDEST + 1>(group, packed, bit_width, residuals);
-      return;
-    } else if (bit_width > 0) {
-      unpack_rows(group, packed, bit_width, residuals);
-      return;
-    }
-  } else if (bit_width > 0) {
-    unpack_partial(group, packed, bit_width, value_count, residuals);
-    return;
+// All threads of the group. Leaves with a barrier, since it uses scratch.
+template <class G, class V, u32 N>
+__device__ __forceinline__ void unpack_staged(G group, const u32* __restrict__ packed, u32 bit_width, u32 value_count, u32* __restrict__ words, V (&residuals)[N]) {
+  const u32 rows = (value_count + LANES - 1) / LANES, chunks = (rows * bit_width + 31) / 32 * LANES / 4;
+#pragma unroll 8
+  for (u32 chunk = group.rank; chunk < chunks; chunk += G::size) {
+    reinterpret_cast<uint4*>(words)[chunk] = __ldcs(reinterpret_cast<const uint4*>(packed) + chunk);
   }
+  group.sync();
+  const u32* string = words + group.lane();
+  const u32 low_mask = 0xffffffffu >> (bit_width < 32 ? 32 - bit_width : 0);
+  const u32 high_mask = bit_width > 32 ? 0xffffffffu >> (64 - bit_width) : 0;
 #pragma unroll
-  for (u32 i = 0; i < N; i++) residuals[i] = 0;
+  for (u32 i = 0; i < N; i++) {
+    // Every lane of the warp has the same k and shift.
+    const u32 bit = group.row(i) * bit_width, k = bit / 32, shift = bit % 32;
+    const u32 first = string[k * LANES], second = string[(k + 1) * LANES];
+    const u32 low = __funnelshift_r(first, second, shift) & low_mask;
+    if constexpr (sizeof(V) < 8) {
+      residuals[i] = static_cast<V>(low);
+    } else {
+      const u32 high = __funnelshift_r(second, string[(k + 2) * LANES], shift) & high_mask;
+      residuals[i] = low | static_cast<u64>(high) << 32;
+    }
+  }
+  group.sync();
+}
+
+// All threads of the group; leaves with a barrier where Scratch is not empty. The residuals at this thread's positions; those past value_count are arbitrary.
+template <class WIDTHS, class TILE, class G, class V, u32 N>
+__device__ __forceinline__ void unpack(G group, TILE tile, const u32* __restrict__ packed, u32 bit_width, Scratch<WIDTHS, V, G, N>& scratch, V (&residuals)[N]) {
+  const u32 value_count = TILE::whole ? G::size * N : tile.value_count;
+  if constexpr (WIDTHS::few && G::size == LANES) {
+    unpack_one_of<WIDTHS, 0, 8 * sizeof(V) + 1, TILE::whole>(group.lane(), packed, bit_width, value_count, residuals);
+  } else if (bit_width > 0) {
+    unpack_staged(group, packed, bit_width, value_count, scratch.words, residuals);
+  } else {
+#pragma unroll
+    for (u32 i = 0; i < N; i++) residuals[i] = 0;
+  }
 }
 
 }  // namespace lanes

@@ -34,11 +34,25 @@ struct Group {
   }
 };
 
-// One encoded tile. Its bytes are proven: nothing here or in a codec checks bounds.
+// One encoded tile. Its bytes are proven: nothing here or in a codec checks bounds. WHOLE: it has as many values as its group decodes, so code for it needs no tests.
+template <bool WHOLE>
 struct Tile {
+  static constexpr bool whole = WHOLE;
   const u8* bytes;   // aligned to 16
   const u8* shared;  // what the block keeps for all its tiles
-  u32 value_count;   // fewer than the tile size only in a block's last tile
+  u32 value_count;
+};
+
+// Scratch of codecs that need none.
+struct NoScratch {};
+
+template <bool CONDITION, class THEN, class ELSE>
+struct Either {
+  using Type = THEN;
+};
+template <class THEN, class ELSE>
+struct Either<false, THEN, ELSE> {
+  using Type = ELSE;
 };
 
 }  // namespace cb2t

@@ -70,9 +70,9 @@ fn print(row: &Row) {
 
 fn label(variant: &Variant) -> String {
     let LaunchShape { threads_per_block, group, blocks_per_multiprocessor } = variant.shape;
-    let grid = variant.grid_blocks_per_multiprocessor;
     format!(
-        "{group}/{threads_per_block}x{blocks_per_multiprocessor} grid {grid} {}",
+        "{group}/{threads_per_block}x{blocks_per_multiprocessor} {} {}",
+        variant.tiles_per_group,
         variant.options.join(" ")
     )
 }
@@ -116,20 +116,23 @@ fn tasks(command: &str, value_count: usize) -> Vec<Task> {
 
 fn variants(command: &str, value_width: u8) -> Vec<Variant> {
     let shape = LaunchShape::default_for(value_width);
-    let default = Variant { shape, grid_blocks_per_multiprocessor: 0, options: Vec::new() };
+    let default = Variant { shape, tiles_per_group: 1, options: Vec::new() };
     if command != "variants" {
         return vec![default];
     }
     let mut all = Vec::new();
-    for store in 0..3 {
-        for (blocks, grid) in [(6, 0), (8, 0), (8, 8), (10, 0)] {
-            let blocks = if value_width == 64 { blocks / 2 } else { blocks };
-            let shape = LaunchShape { blocks_per_multiprocessor: blocks, ..shape };
-            all.push(Variant {
-                shape,
-                grid_blocks_per_multiprocessor: grid,
-                options: vec![format!("-DCB2T_STORE={store}")],
-            });
+    for threads_per_block in [32, 64, 128, 256] {
+        for blocks in [24, 32, 40] {
+            for tiles_per_group in [1, 4] {
+                let blocks_per_multiprocessor =
+                    blocks * if value_width == 64 { 1 } else { 2 } * 16 / threads_per_block;
+                let shape = LaunchShape {
+                    threads_per_block,
+                    blocks_per_multiprocessor: blocks_per_multiprocessor.min(32),
+                    ..shape
+                };
+                all.push(Variant { shape, tiles_per_group, options: Vec::new() });
+            }
         }
     }
     all

@@ -5,7 +5,7 @@ use zerocopy::IntoBytes;
 
 use crate::check::{check_all, encode_with};
 use crate::data::Data;
-use crate::decode::Decoder;
+use crate::decode::{Decoder, PARTIAL_SUMS};
 use crate::program::{Argument, Origin, Resources};
 use crate::source::{Part, join};
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, LaunchShape};
@@ -48,8 +48,8 @@ pub struct Task {
 pub struct Variant {
     /// Threads and groups.
     pub shape: LaunchShape,
-    /// Thread blocks a multiprocessor of the grid; 0 for one group a tile.
-    pub grid_blocks_per_multiprocessor: u32,
+    /// Neighbouring tiles a group.
+    pub tiles_per_group: u32,
     /// Options for the compiler.
     pub options: Vec<String>,
 }
@@ -155,7 +155,7 @@ fn measure_values<V: Value>(
     let mut rows = Vec::new();
     for variant in &task.variants {
         let mut decoder = Decoder::with_options(&column, variant.shape, &variant.options)?;
-        decoder.grid_blocks_per_multiprocessor = variant.grid_blocks_per_multiprocessor;
+        decoder.tiles_per_group = variant.tiles_per_group;
         let measured = Measured { task, variant, limits, column: &column, value_bytes: V::BYTES as u64 };
         rows.push(measured.decode(device, &decoder, &values, &mut out)?);
         rows.push(measured.sum(device, &decoder, &values, repeats as u64)?);
@@ -209,9 +209,9 @@ impl Measured<'_> {
         if found != expected {
             return Err(self.differs("sum", 0, found, expected));
         }
-        let mut sum = DeviceMemory::filled(device, 8, 0)?;
+        let mut sum = DeviceMemory::filled(device, 8 * PARTIAL_SUMS, 0)?;
         let milliseconds =
-            median(self.task.repetitions, || device.time(|| decoder.add_sum(rows.clone(), &mut sum)))?;
+            median(self.task.repetitions, || device.time(|| decoder.add_sums(rows.clone(), &mut sum)))?;
         self.row(device, decoder, "sum", milliseconds, 0, self.limits.read_gb_per_s)
     }
 
@@ -227,7 +227,7 @@ impl Measured<'_> {
         let value_count = self.column.value_count();
         let read_bytes = self.column.read_bytes();
         let moved_gb_per_s = to_f64(read_bytes + written_bytes) / milliseconds / 1e6;
-        let program = decoder.program(device)?;
+        let program = decoder.whole_tiles()?;
         Ok(Row {
             codec: self.task.codec.name(),
             value_width: self.task.value_width,
@@ -242,7 +242,7 @@ impl Measured<'_> {
             moved_gb_per_s,
             of_limit: moved_gb_per_s / limit,
             giga_values_per_s: to_f64(value_count) / milliseconds / 1e6,
-            resources: decoder.kernel(kernel)?.resources(self.variant.shape.threads_per_block)?,
+            resources: program.kernel(device, kernel)?.resources(self.variant.shape.threads_per_block)?,
             program_ms: program.milliseconds(),
             program_origin: program.origin(),
         })

@@ -12,7 +12,6 @@ use zerocopy::IntoBytes;
 
 use crate::data::Data;
 use crate::decode::Decoder;
-use crate::source::decode_program;
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, LaunchShape};
 
 /// Values of one column of the check.
@@ -130,7 +129,9 @@ impl Check<'_> {
             .flat_map(|(data, _, column)| self.shapes::<V>(*data).map(move |shape| (column, shape)))
             .collect();
         needed.par_iter().try_for_each(|(column, shape)| {
-            self.device.program(&decode_program(column.column_type(), *shape), &[]).map(drop)
+            let decoder = Decoder::new(column, *shape)?;
+            decoder.whole_tiles()?;
+            decoder.rows().map(drop)
         })?;
         for (data, values, column) in &columns {
             report.columns += 1;

@@ -1,10 +1,16 @@
 //! Whole columns or ranges of rows: decoded into device memory, or decoded and summed.
 
 use std::ops::Range;
+use std::sync::OnceLock;
+
+use zerocopy::IntoBytes;
 
 use crate::program::{Argument, Kernel};
-use crate::source::decode_program;
+use crate::source::{rows_program, whole_tiles_program};
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, Program};
+
+/// `cb2t::PARTIAL_SUMS` of cuda/decode.cuh.
+pub const PARTIAL_SUMS: usize = 1024;
 
 /// How many threads decode, and how they share the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
@@ -43,10 +49,6 @@ impl LaunchShape {
             Err(GpuError::LaunchShape { threads_per_block: threads, group })
         }
     }
-
-    fn groups(self) -> u64 {
-        u64::from(self.threads_per_block / self.group.max(1)).max(1)
-    }
 }
 
 /// Kernels for one column in one shape.
@@ -55,8 +57,9 @@ pub struct Decoder<'c> {
     column: &'c DeviceColumn,
     shape: LaunchShape,
     options: Vec<String>,
-    /// Thread blocks a multiprocessor of the grid; 0 for one group a tile.
-    pub grid_blocks_per_multiprocessor: u32,
+    kernels: [OnceLock<Kernel>; 4],
+    /// Neighbouring tiles that a group decodes one after the other.
+    pub tiles_per_group: u32,
 }
 
 impl<'c> Decoder<'c> {
@@ -78,24 +81,23 @@ impl<'c> Decoder<'c> {
         options: &[String],
     ) -> Result<Self, GpuError> {
         shape.check(column.column_type().tile_size)?;
-        Ok(Self { column, shape, options: options.to_vec(), grid_blocks_per_multiprocessor: 0 })
+        Ok(Self { column, shape, options: options.to_vec(), kernels: Default::default(), tiles_per_group: 1 })
     }
 
-    /// The program of both kernels.
+    /// The program of the kernels `decode` and `sum` for whole tiles.
     ///
     /// # Errors
     /// No NVRTC, or a device that refuses the program.
-    pub fn program(&self, device: &Device) -> Result<Program, GpuError> {
-        device.program(&decode_program(self.column.column_type(), self.shape), &self.options)
+    pub fn whole_tiles(&self) -> Result<Program, GpuError> {
+        self.device().program(&whole_tiles_program(self.column.column_type(), self.shape), &self.options)
     }
 
-    /// The kernel `decode` or `sum`.
+    /// The program of the kernels `decode` and `sum` for any rows.
     ///
     /// # Errors
     /// No NVRTC, or a device that refuses the program.
-    pub fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
-        let device = self.column.device();
-        self.program(device)?.kernel(device, name)
+    pub fn rows(&self) -> Result<Program, GpuError> {
+        self.device().program(&rows_program(self.column.column_type(), self.shape), &self.options)
     }
 
     /// Enqueues the decoding of `rows` into `out`, from its first byte on.
@@ -103,8 +105,17 @@ impl<'c> Decoder<'c> {
     /// # Errors
     /// Rows beyond the column, too little room, or an error of the device.
     pub fn decode(&self, rows: Range<u64>, out: &mut DeviceMemory) -> Result<(), GpuError> {
-        self.check(&rows, out.len() as u64 * 8 / u64::from(self.column.column_type().value_width))?;
-        self.launch(&self.kernel("decode")?, rows, out)
+        let value_bytes = u64::from(self.column.column_type().value_width / 8);
+        self.check(&rows, out.len() as u64 / value_bytes)?;
+        let parts = self.parts(&rows);
+        // Whole tiles are stored 16 bytes at a time: from an address that is not aligned, all rows take the general way.
+        if !((parts.whole_start - rows.start) * value_bytes).is_multiple_of(16) {
+            return self.launch_rows(Work::Decode, rows, out.address());
+        }
+        let address = |row: u64| out.address() + (row - rows.start) * value_bytes;
+        self.launch_rows(Work::Decode, rows.start..parts.whole_start, address(rows.start))?;
+        self.launch_tiles(Work::Decode, &parts, address(parts.whole_start))?;
+        self.launch_rows(Work::Decode, parts.whole_end..rows.end, address(parts.whole_end))
     }
 
     /// The sum of `rows`, zero-extended, modulo 2^64.
@@ -112,20 +123,31 @@ impl<'c> Decoder<'c> {
     /// # Errors
     /// Rows beyond the column, or an error of the device.
     pub fn sum(&self, rows: Range<u64>) -> Result<u64, GpuError> {
-        let mut sum = DeviceMemory::filled(self.column.device(), 8, 0)?;
-        self.add_sum(rows, &mut sum)?;
-        let mut bytes = [0; 8];
-        sum.read(0, &mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
+        let mut sums = DeviceMemory::filled(self.device(), PARTIAL_SUMS * 8, 0)?;
+        self.add_sums(rows, &mut sums)?;
+        let mut partial = vec![0_u64; PARTIAL_SUMS];
+        sums.read(0, partial.as_mut_bytes())?;
+        Ok(partial.into_iter().fold(0, u64::wrapping_add))
     }
 
-    /// Enqueues the adding of the sum of `rows` to the u64 at the beginning of `sum`.
+    /// Enqueues the adding of the sum of `rows`, spread over the [`PARTIAL_SUMS`] u64 at the beginning of `sums`.
     ///
     /// # Errors
-    /// Rows beyond the column, fewer than 8 bytes of room, or an error of the device.
-    pub fn add_sum(&self, rows: Range<u64>, sum: &mut DeviceMemory) -> Result<(), GpuError> {
-        self.check(&rows, if sum.len() >= 8 { u64::MAX } else { 0 })?;
-        self.launch(&self.kernel("sum")?, rows, sum)
+    /// Rows beyond the column, too little room, or an error of the device.
+    pub fn add_sums(&self, rows: Range<u64>, sums: &mut DeviceMemory) -> Result<(), GpuError> {
+        self.check(&rows, if sums.len() >= PARTIAL_SUMS * 8 { u64::MAX } else { 0 })?;
+        let parts = self.parts(&rows);
+        self.launch_rows(Work::Sum, rows.start..parts.whole_start, sums.address())?;
+        self.launch_tiles(Work::Sum, &parts, sums.address())?;
+        self.launch_rows(Work::Sum, parts.whole_end..rows.end, sums.address())
+    }
+
+    fn device(&self) -> &Device {
+        self.column.device()
+    }
+
+    fn tile_size(&self) -> u64 {
+        self.column.column_type().tile_size.into()
     }
 
     fn check(&self, rows: &Range<u64>, room: u64) -> Result<(), GpuError> {
@@ -136,29 +158,87 @@ impl<'c> Decoder<'c> {
         Ok(())
     }
 
-    fn launch(&self, kernel: &Kernel, rows: Range<u64>, out: &mut DeviceMemory) -> Result<(), GpuError> {
+    /// The rows of `rows` that are whole tiles; of none, both ends are the range's end.
+    fn parts(&self, rows: &Range<u64>) -> Parts {
+        let (first, end) = (rows.start.div_ceil(self.tile_size()), rows.end / self.tile_size());
+        if first >= end {
+            return Parts { whole_start: rows.end, whole_end: rows.end, first_tile: 0, tile_end: 0 };
+        }
+        let tile = |index| u32::try_from(index).unwrap_or(u32::MAX);
+        Parts {
+            whole_start: first * self.tile_size(),
+            whole_end: end * self.tile_size(),
+            first_tile: tile(first),
+            tile_end: tile(end),
+        }
+    }
+
+    /// The kernel, looked for once: that takes longer than a launch.
+    fn kernel(&self, work: Work, rows: bool) -> Result<&Kernel, GpuError> {
+        let [decode_tiles, decode_rows, sum_tiles, sum_rows] = &self.kernels;
+        let (cell, name) = match (work, rows) {
+            (Work::Decode, false) => (decode_tiles, "decode"),
+            (Work::Decode, true) => (decode_rows, "decode"),
+            (Work::Sum, false) => (sum_tiles, "sum"),
+            (Work::Sum, true) => (sum_rows, "sum"),
+        };
+        if let Some(kernel) = cell.get() {
+            return Ok(kernel);
+        }
+        let program = if rows { self.rows()? } else { self.whole_tiles()? };
+        let kernel = program.kernel(self.device(), name)?;
+        Ok(cell.get_or_init(|| kernel))
+    }
+
+    fn launch_tiles(&self, work: Work, parts: &Parts, out: u64) -> Result<(), GpuError> {
+        let tiles_per_group = self.tiles_per_group.max(1);
+        let arguments = [
+            Argument::Column(self.column.view()),
+            Argument::U32(parts.first_tile),
+            Argument::U32(parts.tile_end),
+            Argument::U32(tiles_per_group),
+            Argument::Address(out),
+        ];
+        let groups = (parts.tile_end - parts.first_tile).div_ceil(tiles_per_group);
+        if groups == 0 {
+            return Ok(());
+        }
+        self.launch(self.kernel(work, false)?, groups, &arguments)
+    }
+
+    fn launch_rows(&self, work: Work, rows: Range<u64>, out: u64) -> Result<(), GpuError> {
         if rows.is_empty() {
             return Ok(());
         }
-        let tile_size = u64::from(self.column.column_type().tile_size);
-        let tiles = rows.end.div_ceil(tile_size) - rows.start / tile_size;
         let arguments = [
             Argument::Column(self.column.view()),
             Argument::U64(rows.start),
             Argument::U64(rows.end),
-            Argument::Address(out.address()),
+            Argument::Address(out),
         ];
-        let thread_blocks = self.thread_blocks(self.column.device(), tiles);
-        // SAFETY: the kernel's parameters are these (`decode_program`); it reads what the column's upload has placed and proven, in rows that `check` has found within it, and
-        // writes one value a row into `out`, which `check` has found large enough (the sum: one u64).
-        unsafe { kernel.launch(thread_blocks, self.shape.threads_per_block, &arguments) }
+        let tiles = rows.end.div_ceil(self.tile_size()) - rows.start / self.tile_size();
+        let groups = u32::try_from(tiles).unwrap_or(u32::MAX);
+        self.launch(self.kernel(work, true)?, groups, &arguments)
     }
 
-    fn thread_blocks(&self, device: &Device, tiles: u64) -> u32 {
-        let needed = tiles.div_ceil(self.shape.groups());
-        let resident =
-            u64::from(self.grid_blocks_per_multiprocessor) * u64::from(device.info().multiprocessor_count);
-        let limit = if resident == 0 { u64::from(i32::MAX.unsigned_abs()) } else { resident };
-        u32::try_from(needed.min(limit)).unwrap_or(u32::MAX)
+    fn launch(&self, kernel: &Kernel, groups: u32, arguments: &[Argument]) -> Result<(), GpuError> {
+        let groups_per_block = (self.shape.threads_per_block / self.shape.group.max(1)).max(1);
+        // SAFETY: the arguments are the kernels' parameters (`whole_tiles_program`, `rows_program`). They read what the column's upload has placed and proven, in rows that `check`
+        // has found within it. They write one value a row, at addresses from which `check` has found room for all of them, or add to PARTIAL_SUMS u64, for which it has, too.
+        unsafe { kernel.launch(groups.div_ceil(groups_per_block), self.shape.threads_per_block, arguments) }
     }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    Decode,
+    Sum,
+}
+
+/// A range of rows cut at its first and last border of tiles.
+struct Parts {
+    whole_start: u64,
+    whole_end: u64,
+    first_tile: u32,
+    tile_end: u32,
 }

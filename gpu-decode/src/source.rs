@@ -70,6 +70,16 @@ impl ColumnType {
         format!("cb2t::Column<{value}, {}, {}>", self.shared, codecs.join(", "))
     }
 
+    /// The type that makes no use of what occurs in the column.
+    #[must_use]
+    pub fn general(&self) -> Self {
+        let mut general = self.clone();
+        for codec in &mut general.codecs {
+            codec.parameters = DeviceParameters::default();
+        }
+        general
+    }
+
     /// The values' type in CUDA C++.
     #[must_use]
     pub fn value(&self) -> &'static str {
@@ -107,17 +117,39 @@ fn add(text: &mut String, part: Part<'_>) {
     let _ = writeln!(text, "#line 1 \"{}\"\n{}", part.name, part.text);
 }
 
-/// The kernels `decode` and `sum` for one column in one launch shape.
+/// The kernels `decode` and `sum` for whole tiles of one column in one launch shape, specialized for what occurs in it.
 #[must_use]
-pub fn decode_program(column: &ColumnType, shape: LaunchShape) -> String {
-    let LaunchShape { threads_per_block: threads, group, blocks_per_multiprocessor: blocks } = shape;
-    let items = column.tile_size / group.max(1);
-    let (name, value) = (column.cuda(), column.value());
+pub fn whole_tiles_program(column: &ColumnType, shape: LaunchShape) -> String {
+    let (bounds, name, value) = (bounds(shape), arguments(column, shape), column.value());
     let kernels = format!(
-        "extern \"C\" __global__ void __launch_bounds__({threads}, {blocks}) decode(cb2t::ColumnView column, u64 begin, u64 end, {value}* out) {{\n  \
-         cb2t::decode_to_memory<{name}, {group}, {items}, {threads}>(column, begin, end, out);\n}}\n\
-         extern \"C\" __global__ void __launch_bounds__({threads}, {blocks}) sum(cb2t::ColumnView column, u64 begin, u64 end, u64* out) {{\n  \
-         cb2t::sum_values<{name}, {group}, {items}, {threads}>(column, begin, end, out);\n}}\n"
+        "extern \"C\" __global__ void {bounds} decode(cb2t::ColumnView column, u32 first_tile, u32 tile_end, u32 tiles_per_group, {value}* out) {{\n  \
+         cb2t::decode_whole_tiles<{name}>(column, first_tile, tile_end, tiles_per_group, out);\n}}\n\
+         extern \"C\" __global__ void {bounds} sum(cb2t::ColumnView column, u32 first_tile, u32 tile_end, u32 tiles_per_group, u64* out) {{\n  \
+         cb2t::sum_whole_tiles<{name}>(column, first_tile, tile_end, tiles_per_group, out);\n}}\n"
     );
-    join(&[column], &[DECODE, Part { name: "decode.cu", text: &kernels }])
+    join(&[column], &[DECODE, Part { name: "whole_tiles.cu", text: &kernels }])
+}
+
+/// The kernels `decode` and `sum` for any rows of columns like this one: not specialized, so that one program serves all columns with these codecs.
+#[must_use]
+pub fn rows_program(column: &ColumnType, shape: LaunchShape) -> String {
+    let column = &column.general();
+    let (bounds, name, value) = (bounds(shape), arguments(column, shape), column.value());
+    let kernels = format!(
+        "extern \"C\" __global__ void {bounds} decode(cb2t::ColumnView column, u64 begin, u64 end, {value}* out) {{\n  \
+         cb2t::decode_rows<{name}>(column, begin, end, out);\n}}\n\
+         extern \"C\" __global__ void {bounds} sum(cb2t::ColumnView column, u64 begin, u64 end, u64* out) {{\n  \
+         cb2t::sum_rows<{name}>(column, begin, end, out);\n}}\n"
+    );
+    join(&[column], &[DECODE, Part { name: "rows.cu", text: &kernels }])
+}
+
+fn bounds(shape: LaunchShape) -> String {
+    format!("__launch_bounds__({}, {})", shape.threads_per_block, shape.blocks_per_multiprocessor)
+}
+
+/// Template arguments of all these kernels: column, group, items_per_thread, threads_per_block.
+fn arguments(column: &ColumnType, shape: LaunchShape) -> String {
+    let items = column.tile_size / shape.group.max(1);
+    format!("{}, {}, {items}, {}", column.cuda(), shape.group, shape.threads_per_block)
 }

@@ -5,7 +5,7 @@
 use codec_core::{AnyCodec, DeviceParameters, Layout};
 use codecs::REGISTRY;
 use gpu_decode::nvrtc::Nvrtc;
-use gpu_decode::source::{CodecInUse, ColumnType, decode_program};
+use gpu_decode::source::{CodecInUse, ColumnType, rows_program, whole_tiles_program};
 use gpu_decode::{GpuError, LaunchShape};
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
@@ -51,12 +51,16 @@ fn in_use(codec: &'static dyn AnyCodec) -> Option<CodecInUse> {
     Some(CodecInUse { codec, parameters: DeviceParameters::default() })
 }
 
+/// Compiles both programs and returns what the compiler says about registers.
 fn compile(nvrtc: &Nvrtc, column: &ColumnType, shape: LaunchShape, architecture: &str) -> String {
     let options = ["--ptxas-options=-v".to_owned()];
-    let compiled = nvrtc.compile(&decode_program(column, shape), architecture, &options);
-    let compiled = compiled.unwrap_or_else(|error| panic!("{}, {shape:?}: {error}", column.cuda()));
-    assert!(compiled.cubin.starts_with(b"\x7fELF"));
-    compiled.log
+    let log = |source: String| {
+        let compiled = nvrtc.compile(&source, architecture, &options);
+        let compiled = compiled.unwrap_or_else(|error| panic!("{}, {shape:?}: {error}", column.cuda()));
+        assert!(compiled.cubin.starts_with(b"\x7fELF"));
+        compiled.log
+    };
+    log(whole_tiles_program(column, shape)) + &log(rows_program(column, shape))
 }
 
 #[test]

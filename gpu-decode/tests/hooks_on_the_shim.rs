@@ -38,13 +38,14 @@ struct Case {
     tiles: Vec<u8>,
     shared_offsets: Vec<u32>,
     rows: std::ops::Range<u64>,
-    thread_blocks: u64,
+    tiles_per_group: u64,
     expected: Vec<u8>,
 }
 
 /// An encoded tile and its values.
 struct Encoded<V> {
     bytes: Vec<u8>,
+    tile_offset: usize,
     values: Vec<V>,
     parameters: DeviceParameters,
 }
@@ -55,16 +56,21 @@ fn program_text(kernels: &[KernelType]) -> String {
     let mut table = String::from("const Kernel KERNELS[] = {\n");
     for (index, KernelType { column, group, threads }) in kernels.iter().enumerate() {
         let (name, value, items) = (column.cuda(), column.value(), column.tile_size / group);
+        let arguments = format!("{name}, {group}, {items}, {threads}");
         writeln!(
             text,
-            "static void decode_{index}(cb2t::ColumnView column, u64 begin, u64 end, void* out) {{ \
-             cb2t::decode_to_memory<{name}, {group}, {items}, {threads}>(column, begin, end, static_cast<{value}*>(out)); }}\n\
-             static void sum_{index}(cb2t::ColumnView column, u64 begin, u64 end, u64* out) {{ \
-             cb2t::sum_values<{name}, {group}, {items}, {threads}>(column, begin, end, out); }}"
+            "static void tiles_{index}(cb2t::ColumnView column, u32 first, u32 end, u32 each, void* out) {{ \
+             cb2t::decode_whole_tiles<{arguments}>(column, first, end, each, static_cast<{value}*>(out)); }}\n\
+             static void rows_{index}(cb2t::ColumnView column, u64 begin, u64 end, void* out) {{ \
+             cb2t::decode_rows<{arguments}>(column, begin, end, static_cast<{value}*>(out)); }}\n\
+             static void sum_tiles_{index}(cb2t::ColumnView column, u32 first, u32 end, u32 each, u64* out) {{ \
+             cb2t::sum_whole_tiles<{arguments}>(column, first, end, each, out); }}\n\
+             static void sum_rows_{index}(cb2t::ColumnView column, u64 begin, u64 end, u64* out) {{ \
+             cb2t::sum_rows<{arguments}>(column, begin, end, out); }}"
         )
         .unwrap();
-        let bytes = column.value_width / 8;
-        writeln!(table, "  {{\"{name}, group {group}\", {threads}, {bytes}, decode_{index}, sum_{index}}},")
+        let (bytes, tile_size) = (column.value_width / 8, column.tile_size);
+        writeln!(table, "  {{\"{name}, group {group}\", {threads}, {group}, {tile_size}, {bytes}, tiles_{index}, rows_{index}, sum_tiles_{index}, sum_rows_{index}}},")
             .unwrap();
     }
     writeln!(table, "}};\nconst u64 KERNEL_COUNT = {};", kernels.len()).unwrap();
@@ -86,7 +92,7 @@ fn input(cases: &[Case]) -> Vec<u8> {
             case.shared_offsets.len() as u64,
             case.rows.start,
             case.rows.end,
-            case.thread_blocks,
+            case.tiles_per_group,
         ];
         input.extend_from_slice(header.as_bytes());
         input.extend_from_slice(&case.bytes);
@@ -105,6 +111,11 @@ fn agree(kernels: &[KernelType], cases: &[Case]) {
     assert!(output.status.success() && text.contains(&format!("{} cases agree", cases.len())), "{text}");
 }
 
+/// The codecs that encode such values and have a device half.
+fn decodable(value_width: u8) -> impl Iterator<Item = &'static dyn AnyCodec> {
+    REGISTRY.supporting(Layout::values(value_width)).filter(|codec| codec.device_source().is_some())
+}
+
 fn column_type<V: Value>(
     tile_size: u32,
     codec: &'static dyn AnyCodec,
@@ -112,36 +123,42 @@ fn column_type<V: Value>(
 ) -> ColumnType {
     let source = codec.device_source().unwrap_or_else(|| panic!("codec {} has no device code", codec.name()));
     let codecs = vec![CodecInUse { codec: Some((codec.name(), source)), parameters }];
-    ColumnType { value_width: V::WIDTH, tile_size, codecs, shared: false }
+    ColumnType { value_width: V::WIDTH, tile_size, codecs, shared: true }
 }
 
 fn encode<V: Value>(codec: &dyn AnyCodec, values: Vec<V>) -> Encoded<V> {
     let mut bytes = Vec::new();
-    codec.encode_tile(&[], V::erase(&values), &mut bytes);
-    let tile = Tile { bytes: &bytes, shared: &[], value_count: values.len() };
+    let shared = codec.encode_shared(V::erase(&values));
+    codec.encode_tile(&shared, V::erase(&values), &mut bytes);
+    let tile = Tile { bytes: &bytes, shared: &shared, value_count: values.len() };
     let layout = Layout::values(V::WIDTH);
     codec.check_tile(tile, layout).unwrap();
     let parameters = codec.device_parameters(tile, layout);
     bytes.resize(bytes.len().max(1).next_multiple_of(16), 0);
-    Encoded { bytes, values, parameters }
+    // What a block keeps for its tiles lies before them.
+    let mut before = shared;
+    before.resize(before.len().next_multiple_of(16), 0);
+    let tile_offset = before.len();
+    before.extend_from_slice(&bytes);
+    Encoded { bytes: before, tile_offset, values, parameters }
 }
 
 fn case_of<V: Value>(kernel: usize, tile: &Encoded<V>) -> Case {
     let rows = 0..tile.values.len() as u64;
-    let entry = [0_u32, tile.values.len() as u32];
+    let entry = [tile.tile_offset as u32 / 16, tile.values.len() as u32];
     Case {
         kernel,
         bytes: tile.bytes.clone(),
         tiles: entry.as_bytes().to_vec(),
         shared_offsets: vec![0],
         rows,
-        thread_blocks: 1,
+        tiles_per_group: 1,
         expected: tile.values.as_bytes().to_vec(),
     }
 }
 
 fn hooks<V: Value>() {
-    for codec in REGISTRY.supporting(Layout::values(V::WIDTH)) {
+    for codec in decodable(V::WIDTH) {
         let (mut kernels, mut cases) = (Vec::new(), Vec::new());
         for tile_size in TILE_SIZES {
             let lengths = LENGTHS.into_iter().filter(|&length| length <= tile_size as usize);
@@ -210,7 +227,7 @@ fn hooks_of_u64() {
 /// A column of several blocks with different codecs, constant blocks among them, in ranges that begin and end anywhere.
 fn columns<V: Value>() {
     let mut random = Random(u64::from(V::WIDTH));
-    let codecs: Vec<&'static dyn AnyCodec> = REGISTRY.supporting(Layout::values(V::WIDTH)).collect();
+    let codecs: Vec<&'static dyn AnyCodec> = decodable(V::WIDTH).collect();
     for tile_size in TILE_SIZES {
         let (mut kernels, mut cases) = (Vec::new(), Vec::new());
         for picked in 0..4 {
@@ -256,6 +273,7 @@ fn columns<V: Value>() {
                     } else {
                         left.min(right)..left.max(right)
                     };
+                    let tiles_per_group = 1 + random.draw() % 3;
                     let part = rows.start as usize * V::BYTES..rows.end as usize * V::BYTES;
                     cases.push(Case {
                         kernel: kernels.len(),
@@ -263,7 +281,7 @@ fn columns<V: Value>() {
                         tiles: plan.tiles().as_bytes().to_vec(),
                         shared_offsets: plan.shared_offsets().to_vec(),
                         rows,
-                        thread_blocks: 1 + random.draw() % 3,
+                        tiles_per_group,
                         expected: values[part].to_vec(),
                     });
                 }
