@@ -77,7 +77,7 @@ fn constants() -> RecordBatch {
 
 fn fruit() -> RecordBatch {
     let words = ["pear", "apple", "Äpfel", "fig", ""];
-    let value = |row: usize| (row % 7 != 0).then(|| words[row / 3 % 5]);
+    let value = |row: usize| (!row.is_multiple_of(7)).then(|| words[row / 3 % 5]);
     let strings: ArrayRef = Arc::new(StringArray::from_iter((0..1200).map(value)));
     RecordBatch::try_from_iter_with_nullable([("fruit", strings, true)]).unwrap()
 }

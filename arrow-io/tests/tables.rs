@@ -32,7 +32,7 @@ fn opened(bytes: Vec<u8>) -> Table {
 /// The whole table, compared with `batch` in types, metadata and values.
 fn assert_same(table: &Table, batch: &RecordBatch, place: &str) {
     assert_eq!(table.schema(), &batch.schema(), "{place}");
-    assert_reads(batch, table.read(ReadOptions::default()).unwrap(), place);
+    assert_reads(batch, table.read(&ReadOptions::default()).unwrap(), place);
 }
 
 fn assert_reads(expected: &RecordBatch, mut found: impl RecordBatchReader, place: &str) {
@@ -68,7 +68,7 @@ fn batches_may_be_cut_anywhere() {
     let batch = every_type(700);
     let cuts = [0, 1, 8, 333, 334, 700];
     let parts: Vec<RecordBatch> = cuts.windows(2).map(|cut| batch.slice(cut[0], cut[1] - cut[0])).collect();
-    let whole = opened(written(&[batch.clone()], small_groups(256)));
+    let whole = opened(written(std::slice::from_ref(&batch), small_groups(256)));
     let table = opened(written(&parts, small_groups(256)));
     assert_same(&table, &batch, "in parts");
     assert_eq!(table.container().file_bytes(), whole.container().file_bytes());
@@ -79,7 +79,10 @@ fn every_codec_holds_every_type() {
     let batch = every_type(1500);
     for codec in REGISTRY.iter() {
         let encode = EncodeOptions { choice: Choice::Prefer(codec), ..EncodeOptions::default() };
-        let table = opened(written(&[batch.clone()], WriterOptions { encode, ..WriterOptions::default() }));
+        let table = opened(written(
+            std::slice::from_ref(&batch),
+            WriterOptions { encode, ..WriterOptions::default() },
+        ));
         assert_same(&table, &batch, codec.name());
     }
 }
@@ -88,12 +91,12 @@ fn every_codec_holds_every_type() {
 fn ranges_projections_and_single_rows_agree_with_slices_of_the_table() {
     let batch = every_type(2000);
     let encode = small_blocks();
-    let table = opened(written(&[batch.clone()], WriterOptions { encode, ..small_groups(700) }));
+    let table = opened(written(std::slice::from_ref(&batch), WriterOptions { encode, ..small_groups(700) }));
     for rows in [0..0, 0..1, 699..701, 5..1999, 1400..2000] {
         for batch_rows in [1 << 16, 100] {
             let options = ReadOptions { rows: Some(rows.clone()), batch_rows, ..ReadOptions::default() };
             let expected = batch.slice(rows.start as usize, (rows.end - rows.start) as usize);
-            assert_reads(&expected, table.read(options).unwrap(), &format!("{rows:?}"));
+            assert_reads(&expected, table.read(&options).unwrap(), &format!("{rows:?}"));
         }
     }
     let indexes = [3, 1999, 3, 700, 699, 0, 1234, 1235, 1236];
@@ -107,7 +110,7 @@ fn ranges_projections_and_single_rows_agree_with_slices_of_the_table() {
         let found = taken.project(&[column]).unwrap();
         assert_reads(&expected, RecordBatchIterator::new([Ok(found)], one.schema()), field.name());
     }
-    let projected = table.read(ReadOptions { columns: Some(vec![2, 0]), ..ReadOptions::default() }).unwrap();
+    let projected = table.read(&ReadOptions { columns: Some(vec![2, 0]), ..ReadOptions::default() }).unwrap();
     let names: Vec<String> = projected.schema().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, [batch.schema().field(2).name().clone(), batch.schema().field(0).name().clone()]);
 }
@@ -122,8 +125,9 @@ fn a_prepared_dictionary_is_ordered_and_a_growing_one_has_ranks() {
     survey.add(&batch.slice(0, 100)).unwrap();
     survey.add(&batch.slice(100, 4900)).unwrap();
     let dictionaries = survey.finish(&DictionarySurvey::string_columns(&batch.schema()));
-    let ordered = opened(written(&[batch.clone()], WriterOptions { dictionaries, ..small_groups(1000) }));
-    let growing = opened(written(&[batch.clone()], small_groups(1000)));
+    let ordered =
+        opened(written(std::slice::from_ref(&batch), WriterOptions { dictionaries, ..small_groups(1000) }));
+    let growing = opened(written(std::slice::from_ref(&batch), small_groups(1000)));
     for (table, is_ordered) in [(&ordered, true), (&growing, false)] {
         assert_same(table, &batch, "dictionary");
         table.verify(&|_, _| {}).unwrap();
@@ -140,7 +144,7 @@ fn strings_that_repeat_too_little_or_too_much_for_a_dictionary_come_back() {
     let batch = RecordBatch::try_from_iter([("text", strings)]).unwrap();
     let limits = arrow_io::columns::dictionary::DictionaryLimits { entries: 500, bytes: 1 << 20 };
     let options = WriterOptions { dictionary_limits: limits, ..small_groups(1000) };
-    let table = opened(written(&[batch.clone()], options));
+    let table = opened(written(std::slice::from_ref(&batch), options));
     assert_same(&table, &batch, "limits");
     table.verify(&|_, _| {}).unwrap();
 }
@@ -187,7 +191,7 @@ fn tables_without_columns_or_rows_come_back() {
     let batch = RecordBatch::try_new_with_options(schema, vec![], &options).unwrap();
     let table = opened(written(&[batch], small_groups(50)));
     let rows: usize =
-        table.read(ReadOptions::default()).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+        table.read(&ReadOptions::default()).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!((rows, table.row_groups().len()), (77, 2));
 }
 
@@ -198,11 +202,11 @@ fn what_does_not_fit_the_memory_limit_is_read_in_fewer_rows_or_refused_by_name()
     let table =
         opened(written(&[RecordBatch::try_from_iter([("same", same)]).unwrap()], WriterOptions::default()));
     let options = ReadOptions { memory_bytes: 1 << 16, ..ReadOptions::default() };
-    let rows: usize = table.read(options.clone()).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+    let rows: usize = table.read(&options).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!(rows, 1 << 20);
     let table =
         opened(written(&[RecordBatch::try_from_iter([("wide", wide)]).unwrap()], WriterOptions::default()));
-    let error = table.read(options).unwrap().next().unwrap().unwrap_err().to_string();
+    let error = table.read(&options).unwrap().next().unwrap().unwrap_err().to_string();
     assert!(error.contains("column wide") && error.contains("limit"), "{error}");
 }
 
@@ -218,7 +222,7 @@ fn a_batch_that_is_not_the_tables_is_refused_by_column() {
 #[test]
 fn any_read_and_seek_will_do() {
     let batch = every_type(300);
-    let bytes = written(&[batch.clone()], WriterOptions::default());
+    let bytes = written(std::slice::from_ref(&batch), WriterOptions::default());
     let table = Table::from_source(Source::stream(Cursor::new(bytes)).unwrap(), &REGISTRY).unwrap();
     assert_same(&table, &batch, "stream");
 }
@@ -228,7 +232,7 @@ fn one_column_of_very_many_is_read_without_the_metadata_of_the_others() {
     let columns = (0..14_000)
         .map(|index| (format!("c{index}"), Arc::new(Int32Array::from(vec![index; 3])) as ArrayRef));
     let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let mut bytes = written(&[batch.clone()], WriterOptions::default());
+    let mut bytes = written(std::slice::from_ref(&batch), WriterOptions::default());
     // Damage the section of the first column: only who reads that column may notice.
     let first = opened(bytes.clone()).container().section(0).unwrap().blocks[0].offset.get() as usize;
     let last_block = bytes.windows(4).rposition(|window| window == b"CB2B").unwrap();
@@ -236,7 +240,7 @@ fn one_column_of_very_many_is_read_without_the_metadata_of_the_others() {
     let section = (last_block + 64).next_multiple_of(64);
     bytes[section] ^= 1;
     let table = opened(bytes);
-    let column = table.read(ReadOptions { columns: Some(vec![13_999]), ..ReadOptions::default() }).unwrap();
+    let column = table.read(&ReadOptions { columns: Some(vec![13_999]), ..ReadOptions::default() }).unwrap();
     let read = column.map(|batch| batch.unwrap()).collect::<Vec<_>>();
     let read = concat_batches(&read[0].schema(), &read).unwrap();
     assert_eq!(read.column(0).as_primitive::<Int32Type>().values(), &[13_999; 3]);

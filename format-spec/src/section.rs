@@ -5,7 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::footer::{count, elements};
 use crate::{
-    Encoding, FILE_ALIGNMENT, FILE_HEADER_BYTES, FormatError, Layout, MAX_BLOCK_BYTES, Role, is_zero,
+    Encoding, FILE_ALIGNMENT, FILE_HEADER_BYTES, FormatError, Kind, Layout, MAX_BLOCK_BYTES, Role, is_zero,
 };
 
 const WHAT: &str = "column section";
@@ -238,7 +238,12 @@ impl ColumnSection {
         let mut buffers = Shares::of(self.buffers.len());
         for chunk in &self.node_chunks {
             self.check_chunk(chunk)?;
-            buffers.take("node chunk", "first_buffer", chunk.first_buffer, chunk.buffer_count.get().into())?;
+            buffers.take(
+                "node chunk",
+                "first_buffer",
+                chunk.first_buffer,
+                chunk.buffer_count.get().into(),
+            )?;
         }
         for dictionary in &self.dictionaries {
             self.check_dictionary(dictionary)?;
@@ -308,9 +313,15 @@ impl ColumnSection {
         let what = "buffer";
         let mismatch = |field, found, expected| FormatError::Mismatch { what, field, found, expected };
         Role::parse(buffer.role)?;
-        Layout::parse(what, buffer.kind, buffer.value_width)?;
+        let layout = Layout::parse(what, buffer.kind, buffer.value_width)?;
         let blocks = self.buffer_blocks(buffer);
         let values_per_block = buffer.values_per_block.get();
+        // The smallest tiles of the kind: every other tile size is a multiple.
+        let least_tile = if layout.kind == Kind::Bytes { 4096 } else { 512 };
+        if !values_per_block.is_multiple_of(least_tile) {
+            let found = values_per_block.into();
+            return Err(FormatError::Field { what, field: "values_per_block", found });
+        }
         let mut value_count = 0_u64;
         for (position, block) in blocks.iter().enumerate() {
             let found = block.value_count.get();
@@ -417,11 +428,7 @@ fn needed_bytes(header: &SectionHeader) -> u64 {
 }
 
 /// Where the block ends. A column's blocks ascend in the file, so that together they are no longer than it.
-fn check_block_place(
-    block: &BlockEntry,
-    least_offset: u64,
-    footer_offset: u64,
-) -> Result<u64, FormatError> {
+fn check_block_place(block: &BlockEntry, least_offset: u64, footer_offset: u64) -> Result<u64, FormatError> {
     let what = "block entry";
     let (offset, length) = (block.offset.get(), u64::from(block.block_bytes.get()));
     if !offset.is_multiple_of(FILE_ALIGNMENT) || offset < least_offset {

@@ -2,14 +2,14 @@
 
 use codec_core::statistics::{range, union};
 use codec_core::{Block, BlockError, BufferError, Value};
-use format_spec::{BufferEntry, NodeChunk, Order, Role};
+use format_spec::{BufferEntry, Kind, NodeChunk, Order, Role};
 use rayon::prelude::*;
 
 use super::reader::{ReadOptions, Table};
 use crate::columns::build::{Coding, NodeBuilder};
 use crate::columns::read::{Budget, ChunkReader, LoadedColumn, role_name};
 use crate::columns::statistics::extremes;
-use crate::columns::tree::Node;
+use crate::columns::tree::{Node, Shape};
 use crate::error::TableError;
 
 /// What was proven.
@@ -59,17 +59,18 @@ impl Table {
         })
     }
 
-    /// Proves every block of a column, whichever buffer it belongs to, and counts blocks and tiles.
+    /// Proves every block of a column, and counts blocks and tiles. Their order is that of their buffer.
     fn verify_blocks(&self, column: &LoadedColumn) -> Result<(u64, u64), TableError> {
         let (mut block_count, mut tile_count) = (0, 0);
-        for (buffer_index, entry) in (0_u32..).zip(&column.section.buffers) {
+        let orders = buffer_orders(column);
+        for ((buffer_index, entry), order) in (0_u32..).zip(&column.section.buffers).zip(orders) {
             for (block_index, block) in (0_u32..).zip(column.section.buffer_blocks(entry)) {
                 let failed = |source| block_error(column, buffer_index, entry, source);
                 let bytes = self
                     .container()
                     .block(block)
                     .map_err(|source| failed(BufferError::Read { block_index, source }))?;
-                let tiles = verify_block(bytes.as_ref(), self.registry())
+                let tiles = verify_block(bytes.as_ref(), self.registry(), order)
                     .map_err(|source| failed(BufferError::Block { block_index, source }))?;
                 block_count += 1;
                 tile_count += u64::from(tiles);
@@ -169,9 +170,33 @@ fn lie(
     (max != true_max).then_some("max")
 }
 
+/// The order that the blocks of each buffer must have: SPEC.md section 6.
+fn buffer_orders(column: &LoadedColumn) -> Vec<Order> {
+    let by_role =
+        |entry: &BufferEntry| if entry.kind == Kind::Bytes as u8 { Order::None } else { Order::Unsigned };
+    let mut orders: Vec<Order> = column.section.buffers.iter().map(by_role).collect();
+    let nodes = column.node.preorder();
+    for (index, chunk) in column.section.node_chunks.iter().enumerate() {
+        let Some(Shape::Limbs(limbs)) = nodes.get(index % nodes.len().max(1)).map(|node| &node.shape) else {
+            continue;
+        };
+        let first = usize::try_from(chunk.first_buffer.get()).unwrap_or(usize::MAX);
+        let places =
+            orders.iter_mut().zip(&column.section.buffers).skip(first).take(chunk.buffer_count.get().into());
+        for (order, entry) in places.filter(|(_, entry)| entry.role == Role::Values as u8) {
+            *order = limbs.get(usize::from(entry.limb)).map_or(*order, |limb| limb.order);
+        }
+    }
+    orders
+}
+
 /// Proves a block, its tiles and their statistics; returns the number of tiles.
-fn verify_block(bytes: &[u8], registry: &codec_core::Registry) -> Result<u32, BlockError> {
+fn verify_block(bytes: &[u8], registry: &codec_core::Registry, order: Order) -> Result<u32, BlockError> {
     let block = Block::parse(bytes, registry)?;
+    if block.view().order() != order {
+        let (found, expected) = (block.view().order() as u64, order as u64);
+        return Err(BlockError::Unexpected { field: "order", found, expected });
+    }
     let checked = block.check()?;
     if block.view().order() == Order::None {
         // Nothing claims anything about the values; decoding them is the column's proof.
