@@ -39,6 +39,7 @@ pub enum Command {
     #[command(after_help = "Examples:
   cb2t inspect flights.cb2t
   cb2t inspect flights.cb2t --columns dep_time --blocks
+  cb2t inspect flights.cb2t --why
   cb2t inspect flights.cb2t --json")]
     Inspect(Inspect),
     /// Show the columns and their types, of any supported file.
@@ -192,6 +193,12 @@ pub struct Inspect {
     /// Show each block.
     #[arg(long)]
     pub blocks: bool,
+    /// Show why the blocks have their codecs: tries all codecs on each block anew, as pack does, and shows the estimates beside what is stored.
+    #[arg(long, conflicts_with = "blocks")]
+    pub why: bool,
+    /// With --why: what the choice looks for.
+    #[arg(long, value_enum, default_value_t = Optimize::Balanced, value_name = "GOAL", requires = "why")]
+    pub optimize: Optimize,
     /// As JSON.
     #[arg(long)]
     pub json: bool,

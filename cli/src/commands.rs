@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod diff;
+pub mod explain;
 pub mod generate;
 pub mod head;
 pub mod inspect;

@@ -54,7 +54,8 @@ pub struct Trial {
 /// Tiles that are encoded to judge a codec.
 const SAMPLED_TILES: usize = 16;
 
-/// The codec for a block of `values`, and what was tried: nothing where a preference decides.
+/// The codec for a block of `values` in tiles of `tile_size` values, and what was tried: nothing where a preference decides. `None` where no codec encodes such values.
+#[must_use]
 pub fn choose(
     registry: &Registry,
     choice: Choice,

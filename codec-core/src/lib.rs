@@ -29,7 +29,7 @@ pub mod value;
 
 pub use block::{Block, CheckedBlock, EncodedBlock, encode_block};
 pub use buffer::{BlockSource, EncodeOptions, decode_range, encode_values, take, values_per_block};
-pub use choose::{Choice, Trial};
+pub use choose::{Choice, Trial, choose};
 pub use codec::{AnyCodec, Codec, DeviceParameters, Tile, erased};
 pub use error::{BlockError, BufferError, EncodeError, TileError};
 pub use format_spec::{Kind, Layout, Order};

@@ -3,11 +3,12 @@
 use arrow::array::{ArrayData, ArrayRef, make_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
-use codec_core::Block;
-use format_spec::{NodeChunk, Role};
+use codec_core::{Block, BufferError, Choice, choose};
+use format_spec::{BufferEntry, NodeChunk, Role};
 
 use super::reader::Table;
-use crate::columns::read::{LoadedColumn, role_name};
+use super::report::WriteReport;
+use crate::columns::read::{Budget, LoadedColumn, role_name};
 use crate::columns::tree::Node;
 use crate::error::TableError;
 
@@ -117,6 +118,68 @@ impl Table {
         Ok(self.range(column, &column.node))
     }
 
+    /// What an automatic choice finds for the blocks of column `index` as they are stored: every block is decoded and the codecs are tried on it anew. The report holds the codecs
+    /// that the blocks have beside what was estimated; its totals over the file stay 0.
+    ///
+    /// # Errors
+    /// As [`Table::inspect`], or a block that cannot be decoded within `memory_bytes`.
+    pub fn trials(&self, index: usize, choice: Choice, memory_bytes: u64) -> Result<WriteReport, TableError> {
+        let column = self.column(index)?;
+        let mut report = WriteReport::default();
+        for node in column.node.preorder() {
+            for (row_group, chunk) in self.chunks(column, node) {
+                for entry in column.section.chunk_buffers(chunk) {
+                    self.try_buffer(column, node, Some(row_group), entry, choice, memory_bytes, &mut report)?;
+                }
+            }
+            for dictionary in
+                column.section.dictionaries.iter().filter(|entry| entry.node.get() == node.index)
+            {
+                for entry in column.section.dictionary_buffers(dictionary) {
+                    self.try_buffer(column, node, None, entry, choice, memory_bytes, &mut report)?;
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn try_buffer(
+        &self,
+        column: &LoadedColumn,
+        node: &Node,
+        row_group: Option<u32>,
+        entry: &BufferEntry,
+        choice: Choice,
+        memory_bytes: u64,
+        report: &mut WriteReport,
+    ) -> Result<(), TableError> {
+        let role = Role::parse(entry.role).map_or("buffer", role_name);
+        for (block_index, block_entry) in (0_u32..).zip(column.section.buffer_blocks(entry)) {
+            let failed = |source| TableError::Buffer {
+                column: node.path.clone(),
+                place: row_group.map_or("dictionary".to_owned(), |index| format!("row group {index}")),
+                role,
+                source: Box::new(BufferError::Block { block_index, source }),
+            };
+            let bytes = self.container().block(block_entry)?;
+            let block = Block::parse(bytes.as_ref(), self.registry()).map_err(failed)?;
+            let (value_count, block_bytes) =
+                (block.view().value_count(), block_entry.block_bytes.get().into());
+            if block.view().constant().is_some() {
+                report.add(&node.path, role, block.codec_name(), &[], value_count, block_bytes);
+                continue;
+            }
+            Budget::new(memory_bytes).charge(node, u64::from(value_count) * block.layout().value_bytes())?;
+            let values = block.check().and_then(|checked| checked.decode()).map_err(failed)?;
+            let (layout, order, tile_size) = (block.layout(), block.view().order(), block.tile_size());
+            let found = choose(self.registry(), choice, layout, order, values.as_values(), tile_size);
+            let trials = found.map(|(_, trials)| trials).unwrap_or_default();
+            report.add(&node.path, role, block.codec_name(), &trials, value_count, block_bytes);
+        }
+        Ok(())
+    }
+
     fn node_statistics(&self, column: &LoadedColumn, node: &Node) -> NodeInfo {
         let chunks = self.chunks(column, node);
         let sum = |field: fn(&NodeChunk) -> u64| {
@@ -162,7 +225,7 @@ impl Table {
         column: &LoadedColumn,
         node: &Node,
         row_group: Option<u32>,
-        entry: &format_spec::BufferEntry,
+        entry: &BufferEntry,
     ) -> Result<BufferInfo, TableError> {
         let role = Role::parse(entry.role).map_or("buffer", role_name);
         let mut blocks = Vec::new();
@@ -177,9 +240,9 @@ impl Table {
             let bytes = self
                 .container()
                 .block(block)
-                .map_err(|source| failed(codec_core::BufferError::Read { block_index, source }))?;
+                .map_err(|source| failed(BufferError::Read { block_index, source }))?;
             let parsed = Block::parse(bytes.as_ref(), self.registry())
-                .map_err(|source| failed(codec_core::BufferError::Block { block_index, source }))?;
+                .map_err(|source| failed(BufferError::Block { block_index, source }))?;
             blocks.push(BlockInfo {
                 offset: block.offset.get(),
                 block_bytes: block.block_bytes.get().into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use codec_core::EncodedBlock;
+use codec_core::Trial;
 
 /// How a table was written: one entry a buffer of each node, over all row groups.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +39,8 @@ pub struct CodecReport {
     pub tried_blocks: u64,
     /// Bytes of tiles that the samples promised for all blocks that it was tried on.
     pub estimated_bytes: u64,
+    /// These bytes and what its decoding costs, as bytes that could be read in the same time: what decided.
+    pub cost_bytes: u64,
     /// Blocks that it got.
     pub chosen_blocks: u64,
     /// Bytes of tiles that the samples promised for the blocks that it got.
@@ -48,22 +50,31 @@ pub struct CodecReport {
 }
 
 impl WriteReport {
-    /// Adds one block.
-    pub(crate) fn add(&mut self, column: &str, role: &'static str, block: &EncodedBlock) {
+    /// Adds one block of `block_bytes` bytes.
+    pub(crate) fn add(
+        &mut self,
+        column: &str,
+        role: &'static str,
+        codec: &'static str,
+        trials: &[Trial],
+        value_count: u32,
+        block_bytes: u64,
+    ) {
         let buffer = self.buffers.entry((column.to_owned(), role)).or_default();
         buffer.block_count += 1;
-        buffer.value_count += u64::from(block.value_count);
-        buffer.stored_bytes += block.bytes.len() as u64;
-        for trial in &block.trials {
-            let codec = buffer.codecs.entry(trial.codec).or_default();
-            codec.tried_blocks += 1;
-            codec.estimated_bytes += trial.estimated_bytes;
-            if trial.codec == block.codec {
-                codec.chosen_estimated_bytes += trial.estimated_bytes;
+        buffer.value_count += u64::from(value_count);
+        buffer.stored_bytes += block_bytes;
+        for trial in trials {
+            let tried = buffer.codecs.entry(trial.codec).or_default();
+            tried.tried_blocks += 1;
+            tried.estimated_bytes += trial.estimated_bytes;
+            tried.cost_bytes += trial.cost_bytes;
+            if trial.codec == codec {
+                tried.chosen_estimated_bytes += trial.estimated_bytes;
             }
         }
-        let chosen = buffer.codecs.entry(block.codec).or_default();
+        let chosen = buffer.codecs.entry(codec).or_default();
         chosen.chosen_blocks += 1;
-        chosen.chosen_bytes += block.bytes.len() as u64;
+        chosen.chosen_bytes += block_bytes;
     }
 }

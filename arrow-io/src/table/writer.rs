@@ -347,7 +347,15 @@ impl Column {
             value_count: buffer.value_count.into(),
         });
         for block in buffer.blocks {
-            report.add(path, role_name(buffer.role), &block);
+            let block_bytes = block.bytes.len() as u64;
+            report.add(
+                path,
+                role_name(buffer.role),
+                block.codec,
+                &block.trials,
+                block.value_count,
+                block_bytes,
+            );
             self.blocks.push(container.block(&block.bytes, block.value_count)?);
         }
         Ok(())

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cb2t::{NodeInfo, Table};
+use cb2t::{NodeInfo, ReadOptions, Table, WriteReport};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::explain::{buffer_reports, explained};
+use super::pack::choices;
 use crate::args::Inspect;
 use crate::error::{CliError, Outcome};
 use crate::input::{column_indexes, input_name, open_table};
@@ -17,6 +19,9 @@ pub fn run(args: &Inspect) -> Result<Outcome, CliError> {
     let opened = open_table(&args.input)?;
     let columns = column_indexes(&opened, args.columns.as_deref()).map_err(CliError::table(&file))?;
     let columns = columns.unwrap_or_else(|| (0..opened.schema().fields().len()).collect());
+    if args.why {
+        return why(args, &file, &opened, &columns);
+    }
     let nodes: Vec<Vec<NodeInfo>> = columns
         .par_iter()
         .map(|&column| opened.inspect(column))
@@ -29,6 +34,27 @@ pub fn run(args: &Inspect) -> Result<Outcome, CliError> {
         let mut text = headline(&file, &opened, &nodes, args.columns.is_none());
         text.push_str(&if args.blocks { block_table(&nodes) } else { node_table(&nodes) });
         print_text(&text)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Tries all codecs on the blocks as they are stored.
+fn why(args: &Inspect, file: &str, opened: &Table, columns: &[usize]) -> Result<Outcome, CliError> {
+    let (choice, _) = choices(&[], args.optimize)?;
+    let memory_bytes = ReadOptions::default().memory_bytes;
+    let reports: Vec<WriteReport> = columns
+        .par_iter()
+        .map(|&column| opened.trials(column, choice, memory_bytes))
+        .collect::<Result<_, _>>()
+        .map_err(CliError::table(file))?;
+    let mut report = WriteReport::default();
+    for found in reports {
+        report.buffers.extend(found.buffers);
+    }
+    if args.json {
+        print_json(&json!({ "file": file, "buffers": buffer_reports(&report) }))?;
+    } else {
+        print_text(&explained(&report))?;
     }
     Ok(Outcome::Done)
 }

@@ -5,19 +5,20 @@ use std::path::Path;
 use std::time::Instant;
 
 use arrow_io::compare::{CompareOptions, compare};
-use arrow_io::table::{CodecReport, WriteReport};
+use arrow_io::table::WriteReport;
 use cb2t::{
     Choice, Dictionaries, DictionaryLimits, DictionarySurvey, EncodeOptions, ReadOptions, TableError,
     TableWriter, WriterOptions,
 };
 use serde::Serialize;
 
+use super::explain::{BufferSummary, buffer_reports, explained};
 use crate::args::{Optimize, Pack};
 use crate::error::{CliError, Outcome};
 use crate::input::{Inputs, checked, is_standard};
 use crate::output::{Output, print_json};
 use crate::progress::{BatchProgress, steps};
-use crate::render::{bytes, counted, grouped, ratio, table};
+use crate::render::{bytes, counted, ratio};
 
 pub fn run(args: &Pack) -> Result<Outcome, CliError> {
     let started = Instant::now();
@@ -208,26 +209,6 @@ struct Summary<'a> {
     buffers: Vec<BufferSummary<'a>>,
 }
 
-#[derive(Serialize)]
-struct BufferSummary<'a> {
-    column: &'a str,
-    buffer: &'a str,
-    blocks: u64,
-    values: u64,
-    bytes: u64,
-    codecs: Vec<CodecSummary<'a>>,
-}
-
-#[derive(Serialize)]
-struct CodecSummary<'a> {
-    codec: &'a str,
-    tried_blocks: u64,
-    estimated_bytes: u64,
-    chosen_blocks: u64,
-    chosen_estimated_bytes: u64,
-    chosen_bytes: u64,
-}
-
 impl<'a> Summary<'a> {
     fn new(
         output: &'a str,
@@ -236,22 +217,6 @@ impl<'a> Summary<'a> {
         report: &'a WriteReport,
         started: Instant,
     ) -> Self {
-        let codec = |(codec, found): (&&'a str, &CodecReport)| CodecSummary {
-            codec,
-            tried_blocks: found.tried_blocks,
-            estimated_bytes: found.estimated_bytes,
-            chosen_blocks: found.chosen_blocks,
-            chosen_estimated_bytes: found.chosen_estimated_bytes,
-            chosen_bytes: found.chosen_bytes,
-        };
-        let buffers = report.buffers.iter().map(|((column, role), buffer)| BufferSummary {
-            column,
-            buffer: role,
-            blocks: buffer.block_count,
-            values: buffer.value_count,
-            bytes: buffer.stored_bytes,
-            codecs: buffer.codecs.iter().map(codec).collect(),
-        });
         Self {
             output,
             rows: report.row_count,
@@ -261,7 +226,7 @@ impl<'a> Summary<'a> {
             arrow_bytes: report.arrow_bytes,
             file_bytes: report.file_bytes,
             seconds: started.elapsed().as_secs_f64(),
-            buffers: buffers.collect(),
+            buffers: buffer_reports(report),
         }
     }
 
@@ -278,36 +243,4 @@ impl<'a> Summary<'a> {
             self.seconds,
         )
     }
-}
-
-/// What was tried, estimated and achieved: a row a codec of each buffer.
-fn explained(report: &WriteReport) -> String {
-    let mut rows = Vec::new();
-    for ((column, role), buffer) in &report.buffers {
-        for (codec, found) in &buffer.codecs {
-            let estimate = |tried: u64, bytes: u64| if tried == 0 { "-".into() } else { grouped(bytes) };
-            let chosen = found.chosen_blocks > 0;
-            rows.push(vec![
-                column.clone(),
-                (*role).to_owned(),
-                (*codec).to_owned(),
-                grouped(found.tried_blocks),
-                estimate(found.tried_blocks, found.estimated_bytes),
-                grouped(found.chosen_blocks),
-                if chosen { estimate(found.tried_blocks, found.chosen_estimated_bytes) } else { "-".into() },
-                if chosen { grouped(found.chosen_bytes) } else { "-".into() },
-            ]);
-        }
-    }
-    let header = [
-        "column",
-        "buffer",
-        "codec",
-        "tried blocks",
-        "estimated bytes",
-        "chosen blocks",
-        "of these estimated",
-        "achieved",
-    ];
-    table(&header, rows, &[3, 4, 5, 6, 7])
 }
