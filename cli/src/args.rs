@@ -71,6 +71,11 @@ pub enum Command {
   cb2t gen ssb --scale 1 -o data/ssb1
   cb2t gen tpch --scale 0.1 -o data/tpch --format parquet --tables lineitem,orders")]
     Gen(Gen),
+    /// Measure size and speed beside peers, in one run.
+    #[command(after_help = "Examples:
+  cb2t bench files lineorder.parquet
+  cb2t bench codecs --bits 4,8,16 --json")]
+    Bench(Bench),
     /// Pack, verify, unpack and compare a small bundled table.
     #[command(after_help = "Example:
   cb2t demo")]
@@ -339,6 +344,57 @@ pub enum Benchmark {
     Ssb,
     /// TPC-H: its eight tables.
     Tpch,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Write and read whole tables as cb2t and as Parquet (snappy, zstd), in memory.
+    Files(BenchFiles),
+    /// Encode and decode made-up values of 32 bits with each codec, on one core.
+    Codecs(BenchCodecs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchFiles {
+    /// Tables of any supported format, each measured alone.
+    #[arg(required = true, value_name = "IN")]
+    pub inputs: Vec<PathBuf>,
+    /// Only these columns.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub columns: Option<Vec<String>>,
+    /// Runs of which the median is taken, after one that is not counted.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub repeat: usize,
+    /// As JSON, a line a table.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub input: InputOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchCodecs {
+    /// Only these codecs.
+    #[arg(long = "codec", value_delimiter = ',', value_name = "NAMES")]
+    pub codecs: Option<Vec<String>>,
+    /// Widths of the random values.
+    #[arg(long, value_delimiter = ',', default_value = "1,4,8,12,16,24,32", value_parser = clap::value_parser!(u32).range(0..=32), value_name = "BITS")]
+    pub bits: Vec<u32>,
+    /// How many values.
+    #[arg(long, default_value_t = 1 << 24, value_name = "N")]
+    pub values: usize,
+    /// Runs of which the median is taken, after one that is not counted.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub repeat: usize,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use cb2t::AtomicFile;
 
 use crate::error::CliError;
 use crate::input::is_standard;
-use crate::signals::remove_when_ended;
+use crate::signals::begin;
 
 /// A sink that several may hold, of whom one ends it.
 #[derive(Debug, Clone)]
@@ -39,8 +39,7 @@ impl Output {
             let file = file.map_err(|source| CliError::Io { file: name.clone(), source })?;
             return Ok(Self { target: Target::Device(Arc::new(file)), name });
         }
-        let file = AtomicFile::create(path, replace)?;
-        remove_when_ended(file.temporary_path());
+        let file = begin(path, replace)?;
         Ok(Self { target: Target::File(Arc::new(Mutex::new(file))), name })
     }
 

@@ -3,16 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use cb2t::{AtomicFile, ContainerError};
+
 /// The temporary files begun so far. Those that were finished have another name by now, so removing them all does no harm.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes the temporary file `path` when a signal ends the program.
-pub fn remove_when_ended(path: &Path) {
+/// Begins the file `path`, and removes what was written of it when a signal ends the program.
+pub fn begin(path: &Path, replace: bool) -> Result<AtomicFile, ContainerError> {
+    // The lock keeps a signal waiting until the file is known.
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     if begun.is_empty() {
         listen();
     }
-    begun.push(path.to_owned());
+    let file = AtomicFile::create(path, replace)?;
+    begun.push(file.temporary_path().to_owned());
+    Ok(file)
 }
 
 #[cfg(unix)]
