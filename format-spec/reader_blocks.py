@@ -110,6 +110,7 @@ FLBP = Layout("Q I 4s", "reference bit_width reserved")
 RFOR = Layout("Q H H B B 2s", "value_reference length_reference run_count value_bit_width length_bit_width reserved")
 DFOR_WIDE = Layout("Q Q I 12s", "first delta_reference bit_width reserved")
 ALP = Layout("Q B b B B B 1s H", "reference scheme exponent bit_width right_bits code_bit_width reserved exception_count")
+DEFLATE = Layout("I 12s", "stream_bytes reserved")
 DICT = Layout("I I 8s", "reference bit_width reserved")
 DFOR_NARROW = Layout("I I I 4s", "first delta_reference bit_width reserved")
 
@@ -271,8 +272,21 @@ def dict_entries(shared: bytes, width: int) -> list:
     return entries
 
 
-CODEC_NAMES = {0: "constant", 1: "plain", 2: "flbp", 3: "rfor", 4: "dfor", 5: "alp", 6: "dict"}
-DECODERS = {1: decode_plain, 2: decode_flbp, 3: decode_rfor, 4: decode_dfor, 5: decode_alp, 6: decode_dict}
+def decode_deflate(tile: bytes, n: int, width: int, shared: bytes):
+    head = DEFLATE.read(tile)
+    size = n * width // 8
+    end = need(tile, 16 + (head.stream_bytes or size))
+    content = tile[16:end]
+    if head.stream_bytes:
+        inflater = zlib.decompressobj(-15, zdict=shared)
+        content = inflater.decompress(content, size + 1)
+        check(inflater.eof and not inflater.unused_data, "the stream does not end with its last byte")
+    check(len(content) == size, f"the content has {len(content)} bytes, not {size}")
+    return [sum(content[byte * n + i] << 8 * byte for byte in range(width // 8)) for i in range(n)], end
+
+
+CODEC_NAMES = {0: "constant", 1: "plain", 2: "flbp", 3: "rfor", 4: "dfor", 5: "alp", 6: "dict", 7: "deflate"}
+DECODERS = {1: decode_plain, 2: decode_flbp, 3: decode_rfor, 4: decode_dfor, 5: decode_alp, 6: decode_dict, 7: decode_deflate}
 
 
 # Blocks
@@ -316,21 +330,23 @@ def constant_values(data: bytes, head) -> list:
 def tiled_values(data: bytes, head) -> list:
     check(head.codec_id in DECODERS, f"codec id {head.codec_id} is unknown")
     codec, decode = CODEC_NAMES[head.codec_id], DECODERS[head.codec_id]
-    check(head.kind == VALUES or codec == "plain", f"codec {codec} has no layout for bytes")
+    check(head.kind == VALUES or codec in ("plain", "deflate"), f"codec {codec} has no layout for bytes")
     check(codec != "alp" or head.value_width >= 32, f"codec alp has no layout of {head.value_width} bits")
     check(codec != "dict" or head.value_width >= 16, f"codec dict has no layout of {head.value_width} bits")
-    check(codec == "dict" or head.shared_bytes == 0, f"codec {codec} has no shared bytes, but shared_bytes is {head.shared_bytes}")
+    check(codec in ("dict", "deflate") or head.shared_bytes == 0, f"codec {codec} has no shared bytes, but shared_bytes is {head.shared_bytes}")
     needed = align(head.value_count, head.tile_size) // head.tile_size
     check(head.tile_count == needed, f"tile_count is {head.tile_count}, not {needed}")
     offsets, checksums, ranges, shared = tile_tables(data, head)
-    entries = dict_entries(shared, head.value_width)
+    if codec == "dict":
+        shared = dict_entries(shared, head.value_width)
+    check(codec != "deflate" or len(shared) <= 32768, f"{len(shared)} shared bytes of codec deflate")
     check(head.constant == 0, "constant is not 0")
     values = []
     for i, checksum in enumerate(checksums):
         with place(f"{codec} tile {i}"):
             tile = data[offsets[i]:offsets[i + 1]]
             check_checksum(tile, checksum, "the tile")
-            tile_values, end = decode(tile, min(head.tile_size, head.value_count - len(values)), head.value_width, entries)
+            tile_values, end = decode(tile, min(head.tile_size, head.value_count - len(values)), head.value_width, shared)
             check(len(tile) - end < 16, f"the encoding ends at {end} of {len(tile)} bytes")
             check(not any(tile[end:]), "padding is not zero")
             if head.order != NONE:

@@ -7,7 +7,7 @@ use crate::{AnyCodec, Registry, Values};
 /// How the codec of a block is chosen.
 #[derive(Clone, Copy, Default)]
 pub enum Choice {
-    /// By size and cost of decoding: a codec that is slow to decode must save more bits a value than its [`Codec::DECODE_BITS`](crate::Codec::DECODE_BITS).
+    /// By size and cost of decoding: a codec that is slow to decode must save more bits a value than its [`Codec::decode_bits`](crate::Codec::decode_bits).
     #[default]
     Auto,
     /// The one that makes a sample of the block's tiles smallest.
@@ -76,7 +76,15 @@ pub fn choose(
     let mut tile = Vec::new();
     // What suits no codec gets the best of those that can hold it.
     let any_suits = registry.supporting(layout).any(|codec| codec.suits(layout, order));
-    for codec in registry.supporting(layout).filter(|codec| !any_suits || codec.suits(layout, order)) {
+    let suiting = registry.supporting(layout).filter(|codec| !any_suits || codec.suits(layout, order));
+    let mut candidates: Vec<&'static dyn AnyCodec> = suiting.collect();
+    candidates.sort_by_key(|codec| (codec.decode_bits(layout), codec.id()));
+    for codec in candidates {
+        let decode_bits = u64::from(codec.decode_bits(layout)) * choice.decode_weight() * values.len() as u64;
+        // However small the bytes, this cannot win.
+        if best.is_some_and(|(_, (least, _))| decode_bits / 8 >= least) {
+            continue;
+        }
         let shared = codec.encode_shared(values);
         let mut sampled_bytes = 0;
         for sample in 0..sample_count {
@@ -90,7 +98,6 @@ pub fn choose(
         }
         let estimated_bytes =
             shared.len() as u64 + (sampled_bytes * tile_count as u64).div_ceil(sample_count.max(1) as u64);
-        let decode_bits = u64::from(codec.decode_bits()) * choice.decode_weight() * values.len() as u64;
         let cost_bytes = estimated_bytes + decode_bits / 8;
         trials.push(Trial { codec: codec.name(), estimated_bytes, cost_bytes });
         // Of equals the lowest id.

@@ -35,7 +35,10 @@ pub trait Codec: Send + Sync + 'static {
     const DEVICE_SOURCE: Option<&'static str> = None;
 
     /// What decoding a value costs beyond reading its bytes, in bits a value that a scan could read from memory in the same time. The automatic choice weighs it against size.
-    const DECODE_BITS: u32 = 0;
+    fn decode_bits(layout: Layout) -> u32 {
+        let _ = layout;
+        0
+    }
 
     /// Which values the codec can encode.
     fn supports(layout: Layout) -> bool;
@@ -130,8 +133,8 @@ pub trait AnyCodec: Send + Sync {
     fn id(&self) -> u16;
     /// [`Codec::NAME`].
     fn name(&self) -> &'static str;
-    /// [`Codec::DECODE_BITS`].
-    fn decode_bits(&self) -> u32;
+    /// [`Codec::decode_bits`].
+    fn decode_bits(&self, layout: Layout) -> u32;
     /// [`Codec::supports`].
     fn supports(&self, layout: Layout) -> bool;
     /// [`Codec::suits`].
@@ -178,8 +181,8 @@ impl<C: Codec> AnyCodec for Erased<C> {
         C::NAME
     }
 
-    fn decode_bits(&self) -> u32 {
-        C::DECODE_BITS
+    fn decode_bits(&self, layout: Layout) -> u32 {
+        C::decode_bits(layout)
     }
 
     fn supports(&self, layout: Layout) -> bool {

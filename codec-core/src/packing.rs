@@ -5,8 +5,10 @@
 
 pub mod lanes;
 pub mod sequence;
+pub(crate) mod vectors;
 
-use crate::Value;
+use crate::{Value, Values, with_values};
+use vectors::Kernel;
 
 /// Bits that the largest of `values` needs; 0 for only zeros.
 #[must_use]
@@ -20,9 +22,60 @@ pub fn bit_width<V: Value>(values: &[V]) -> u32 {
 /// whichever is better (the unsigned where both are). Values must not be empty; of none it is (0, 0).
 #[must_use]
 pub fn best_reference<V: Value>(values: &[V]) -> (V, u32) {
-    let (min, max) = crate::statistics::range(values, format_spec::Order::Unsigned);
-    let (signed_min, signed_max) = crate::statistics::range(values, format_spec::Order::Signed);
+    let (reference, bit_width) = best_reference_of(V::erase(values));
+    (V::from_u64(reference), bit_width)
+}
+
+/// Compiled here once for all codecs.
+fn best_reference_of(values: Values<'_>) -> (u64, u32) {
+    with_values!(Values, values, values => {
+        let (reference, bit_width) = narrowest(values);
+        (reference.to_u64(), bit_width)
+    })
+}
+
+fn narrowest<V: Value>(values: &[V]) -> (V, u32) {
+    let ranges = vectors::run(Extremes { values });
+    let (min, max) = ranges.plain;
+    let (flipped_min, flipped_max) = ranges.flipped;
     let width = |low: V, high: V| u64::BITS - high.wrapping_sub(low).to_u64().leading_zeros();
-    let (unsigned_width, signed_width) = (width(min, max), width(signed_min, signed_max));
-    if signed_width < unsigned_width { (signed_min, signed_width) } else { (min, unsigned_width) }
+    let (unsigned_width, signed_width) = (width(min, max), width(flipped_min, flipped_max));
+    if signed_width < unsigned_width {
+        (flipped_min.flip_sign(), signed_width)
+    } else {
+        (min, unsigned_width)
+    }
+}
+
+/// Finds the smallest and the largest value in both orders in one pass.
+struct Extremes<'a, V> {
+    values: &'a [V],
+}
+
+/// Minimum and maximum.
+struct Ranges<V> {
+    /// Of the values.
+    plain: (V, V),
+    /// Of the values with their sign bits flipped: unsigned order of these is signed order.
+    flipped: (V, V),
+}
+
+impl<V: Value> Kernel for Extremes<'_, V> {
+    type Output = Ranges<V>;
+
+    #[inline(always)]
+    fn run(self) -> Ranges<V> {
+        let first = self.values.first().copied().unwrap_or_default();
+        let (mut min, mut max) = (first, first);
+        let (mut flipped_min, mut flipped_max) = (first.flip_sign(), first.flip_sign());
+        // Without branches, for the compiler to find vector minima and maxima.
+        for &value in self.values {
+            let flipped = value.flip_sign();
+            min = if value < min { value } else { min };
+            max = if value > max { value } else { max };
+            flipped_min = if flipped < flipped_min { flipped } else { flipped_min };
+            flipped_max = if flipped > flipped_max { flipped } else { flipped_max };
+        }
+        Ranges { plain: (min, max), flipped: (flipped_min, flipped_max) }
+    }
 }

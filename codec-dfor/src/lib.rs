@@ -52,9 +52,12 @@ struct Fields {
 impl Codec for Dfor {
     const ID: u16 = 4;
     const NAME: &'static str = "dfor";
-    const DECODE_BITS: u32 = 2;
     type Metadata<'a, V: Value> = Metadata<'a, V>;
     const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/dfor.cuh"));
+
+    fn decode_bits(_: Layout) -> u32 {
+        2
+    }
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values

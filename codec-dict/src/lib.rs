@@ -51,9 +51,12 @@ struct Header {
 impl Codec for Dict {
     const ID: u16 = 6;
     const NAME: &'static str = "dict";
-    const DECODE_BITS: u32 = 1;
     const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/dict.cuh"));
     type Metadata<'a, V: Value> = Metadata<'a>;
+
+    fn decode_bits(_: Layout) -> u32 {
+        1
+    }
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values && layout.value_width > 8

@@ -39,9 +39,12 @@ struct Header {
 impl Codec for Rfor {
     const ID: u16 = 3;
     const NAME: &'static str = "rfor";
-    const DECODE_BITS: u32 = 3;
     type Metadata<'a, V: Value> = Metadata<'a, V>;
     const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/rfor.cuh"));
+
+    fn decode_bits(_: Layout) -> u32 {
+        3
+    }
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values

@@ -4,10 +4,13 @@
 //! constants: a vector instruction on the host, one coalesced line on a device. The layout is FastLanes' interleaving (Afroozeh and Boncz, VLDB 2023) with 32 lanes for all
 //! types.
 
+mod full_tile;
+
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
-use crate::{TileError, Value};
+use super::vectors::{self, Kernel};
+use crate::{TileError, Value, Values, ValuesMut, with_values};
 
 /// Lanes of a tile.
 pub const LANES: usize = 32;
@@ -34,18 +37,59 @@ pub fn pack<V: Value>(values: &[V], reference: V, bit_width: u32, bytes: &mut Ve
     let start = bytes.len();
     bytes.resize(start + packed_bytes(values.len(), bit_width), 0);
     let Ok(words) = <[Row]>::mut_from_bytes(bytes.get_mut(start..).unwrap_or_default()) else { return };
-    if bit_width == 0 {
-        return;
+    if bit_width > 0 {
+        pack_words(V::erase(values), reference.to_u64(), bit_width, words);
     }
-    for (row, values) in values.chunks(LANES).enumerate() {
-        let (word, shift) = position(row, bit_width);
-        for part in 0..spanned_words(shift, bit_width) {
-            let Some(target) = words.get_mut(word + part) else { return };
-            for (target, &value) in target.iter_mut().zip(values) {
-                let residual = value.wrapping_sub(reference).to_u64();
-                *target |= U32::new(part_of(residual, shift, part));
+}
+
+/// Compiled here once for all codecs.
+fn pack_words(values: Values<'_>, reference: u64, bit_width: u32, words: &mut [Row]) {
+    with_values!(Values, values, values => {
+        vectors::run(Pack { values, reference: Value::from_u64(reference), bit_width, words });
+    });
+}
+
+struct Pack<'a, V> {
+    values: &'a [V],
+    reference: V,
+    bit_width: u32,
+    words: &'a mut [Row],
+}
+
+impl<V: Value> Kernel for Pack<'_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { values, reference, bit_width, words } = self;
+        for (row, values) in values.chunks(LANES).enumerate() {
+            let (word, shift) = position(row, bit_width);
+            let spanned = spanned_words(shift, bit_width);
+            let Some(words) = words.get_mut(word..word + spanned) else { return };
+            for (part, words) in (0_u32..).zip(words) {
+                if V::WIDTH <= 32 {
+                    if part == 0 {
+                        put(words, values, |value| value.wrapping_sub(reference).to_u32() << shift);
+                    } else {
+                        let taken = WORD_BITS - shift;
+                        put(words, values, |value| value.wrapping_sub(reference).to_u32() >> taken);
+                    }
+                } else if part == 0 {
+                    put(words, values, |value| (value.wrapping_sub(reference).to_u64() << shift) as u32);
+                } else {
+                    let taken = part * WORD_BITS - shift;
+                    put(words, values, |value| (value.wrapping_sub(reference).to_u64() >> taken) as u32);
+                }
             }
         }
+    }
+}
+
+/// Adds the bits of a row's values to one word of each lane.
+#[inline(always)]
+fn put<V: Value>(words: &mut Row, values: &[V], bits: impl Fn(V) -> u32) {
+    for (word, &value) in words.iter_mut().zip(values) {
+        *word |= U32::new(bits(value));
     }
 }
 
@@ -85,14 +129,22 @@ impl<'a> Packed<'a> {
         debug_assert_eq!(values.len(), self.value_count);
         if self.bit_width == 0 {
             values.fill(reference);
-        } else if V::WIDTH <= 32 {
-            self.unpack_narrow(reference, values);
         } else {
-            self.unpack_wide(reference, values);
+            self.unpack_words(reference.to_u64(), V::erase_mut(values));
+        }
+    }
+
+    /// Compiled here once for all codecs.
+    fn unpack_words(&self, reference: u64, mut values: ValuesMut<'_>) {
+        if !full_tile::unpack(self.words, self.bit_width, reference, &mut values) {
+            with_values!(ValuesMut, values, values => {
+                vectors::run(Unpack { packed: *self, reference: Value::from_u64(reference), values });
+            });
         }
     }
 
     /// Values of at most 32 bits: a value lies in one word or in two.
+    #[inline(always)]
     fn unpack_narrow<V: Value>(&self, reference: V, values: &mut [V]) {
         let mask = u32::MAX >> (WORD_BITS - self.bit_width);
         for (row, values) in values.chunks_mut(LANES).enumerate() {
@@ -111,6 +163,7 @@ impl<'a> Packed<'a> {
     }
 
     /// Values of 64 bits: a value lies in one to three words.
+    #[inline(always)]
     fn unpack_wide<V: Value>(&self, reference: V, values: &mut [V]) {
         let mask = u64::MAX >> (u64::BITS - self.bit_width);
         for (row, values) in values.chunks_mut(LANES).enumerate() {
@@ -143,28 +196,39 @@ impl<'a> Packed<'a> {
     }
 }
 
-fn each<V: Value>(values: &mut [V], low: &Row, decode: impl Fn(u32) -> V) {
-    // A full row has its length in its type: no remainder loop, and the compiler unrolls it into vectors.
-    if let Ok(values) = <&mut [V; LANES]>::try_from(&mut *values) {
-        for (value, low) in values.iter_mut().zip(low) {
-            *value = decode(low.get());
-        }
-    } else {
-        for (value, low) in values.iter_mut().zip(low) {
-            *value = decode(low.get());
+/// Any tile of any width.
+struct Unpack<'a, 'v, V> {
+    packed: Packed<'a>,
+    reference: V,
+    values: &'v mut [V],
+}
+
+impl<V: Value> Kernel for Unpack<'_, '_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        if V::WIDTH <= 32 {
+            self.packed.unpack_narrow(self.reference, self.values);
+        } else {
+            self.packed.unpack_wide(self.reference, self.values);
         }
     }
 }
 
+// These loops have no constant length on purpose: the compiler would unroll them before it looks for vectors.
+
+#[inline(always)]
+fn each<V: Value>(values: &mut [V], low: &Row, decode: impl Fn(u32) -> V) {
+    for (value, low) in values.iter_mut().zip(low) {
+        *value = decode(low.get());
+    }
+}
+
+#[inline(always)]
 fn each_of_two<V: Value>(values: &mut [V], low: &Row, high: &Row, decode: impl Fn(u32, u32) -> V) {
-    if let Ok(values) = <&mut [V; LANES]>::try_from(&mut *values) {
-        for ((value, low), high) in values.iter_mut().zip(low).zip(high) {
-            *value = decode(low.get(), high.get());
-        }
-    } else {
-        for ((value, low), high) in values.iter_mut().zip(low).zip(high) {
-            *value = decode(low.get(), high.get());
-        }
+    for ((value, low), high) in values.iter_mut().zip(low).zip(high) {
+        *value = decode(low.get(), high.get());
     }
 }
 
@@ -177,12 +241,6 @@ fn position(row: usize, bit_width: u32) -> (usize, u32) {
 /// Words that a value of `bit_width` bits at `shift` touches: 1 to 3.
 fn spanned_words(shift: u32, bit_width: u32) -> usize {
     (shift + bit_width).div_ceil(WORD_BITS) as usize
-}
-
-/// The 32 bits of `residual`, shifted left by `shift`, that fall into the `part`-th word.
-fn part_of(residual: u64, shift: u32, part: usize) -> u32 {
-    let shifted = u128::from(residual) << shift >> (part as u32 * WORD_BITS);
-    (shifted & u128::from(u32::MAX)) as u32
 }
 
 #[cfg(test)]
