@@ -44,7 +44,11 @@ struct rfor {
       }
       return;
     }
-    if (group.warp() == 0) find_starts(group.lane(), run_values + cb2t::sequence::words(run_count, value_bits), metadata, scratch.rows);
+    const u32 value_words = cb2t::sequence::words(run_count, value_bits);
+    // Both streams are asked for at once; what follows finds them in the cache.
+    const u32 sectors = (value_words + cb2t::sequence::words(run_count, metadata.length_bit_width)) / 8;
+    if (group.rank < sectors) cb2t::prefetch(tile.bytes + 16 + group.rank * 32);
+    if (group.warp() == 0) find_starts(group.lane(), run_values + value_words, metadata, scratch.rows);
 #pragma unroll 4
     for (u32 run = group.rank; run < run_count; run += G::size) {
       scratch.run_values[run] = metadata.value_reference + cb2t::sequence::unpack<V>(run_values, run_count, run, value_bits);

@@ -43,7 +43,7 @@ namespace lanes {
 
 // Up to so many widths each get code of their own, in which every shift is a constant; beyond, one code with run-time shifts serves all.
 #ifndef CB2T_CONSTANT_WIDTHS
-#define CB2T_CONSTANT_WIDTHS 8
+#define CB2T_CONSTANT_WIDTHS 17
 #endif
 
 // A set of bit widths 0 to 64, as template constants: bit w of LOW, or bit w - 64 of HIGH. The empty set stands for all.

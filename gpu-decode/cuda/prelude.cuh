@@ -43,6 +43,16 @@ struct Tile {
   u32 value_count;
 };
 
+// Asks for a line of memory before it is needed, into the first-level cache; nothing waits for it.
+__device__ __forceinline__ void prefetch(const u8* line) {
+#if defined(__CUDA_ARCH__)
+  u32 unused;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(unused) : "l"(line));
+#else
+  (void)line;
+#endif
+}
+
 // Scratch of codecs that need none.
 struct NoScratch {};
 

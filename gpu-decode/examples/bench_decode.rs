@@ -121,19 +121,14 @@ fn variants(command: &str, value_width: u8) -> Vec<Variant> {
         return vec![default];
     }
     let mut all = Vec::new();
-    for threads_per_block in [32, 64, 128, 256] {
-        for blocks in [24, 32, 40] {
-            for tiles_per_group in [1, 4] {
-                let blocks_per_multiprocessor =
-                    blocks * if value_width == 64 { 1 } else { 2 } * 16 / threads_per_block;
-                let shape = LaunchShape {
-                    threads_per_block,
-                    blocks_per_multiprocessor: blocks_per_multiprocessor.min(32),
-                    ..shape
-                };
-                all.push(Variant { shape, tiles_per_group, options: Vec::new() });
-            }
-        }
+    for (threads_per_block, warps, tiles_per_group) in [(32, 24, 1), (64, 24, 1), (128, 32, 1), (64, 40, 4)] {
+        let warps = if value_width == 64 { warps / 2 } else { warps };
+        let shape = LaunchShape {
+            threads_per_block,
+            blocks_per_multiprocessor: warps * 32 / threads_per_block,
+            ..shape
+        };
+        all.push(Variant { shape, tiles_per_group, options: Vec::new() });
     }
     all
 }

@@ -24,14 +24,16 @@ pub struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// One warp a tile, four warps a thread block, and as many thread blocks as the registers for 32 values a thread allow.
+    /// One warp a tile and, with wide values, one warp a thread block: what came out fastest for most data (bench/NOTES.md). Narrow tiles take so little time that thread blocks
+    /// of one warp could not be started fast enough.
     #[must_use]
     pub const fn default_for(value_width: u8) -> Self {
-        Self {
-            threads_per_block: 128,
-            group: 32,
-            blocks_per_multiprocessor: if value_width == 64 { 4 } else { 6 },
-        }
+        let (threads_per_block, blocks_per_multiprocessor) = match value_width {
+            64 => (32, 12),
+            32 => (32, 24),
+            _ => (128, 6),
+        };
+        Self { threads_per_block, group: 32, blocks_per_multiprocessor }
     }
 
     /// Whether kernels for tiles of `tile_size` can have this shape.
