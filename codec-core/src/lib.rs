@@ -19,7 +19,7 @@ pub mod block;
 pub mod buffer;
 pub mod choose;
 pub mod codec;
-#[cfg(feature = "conformance")]
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
 pub mod packing;

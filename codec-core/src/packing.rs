@@ -79,3 +79,40 @@ impl<V: Value> Kernel for Extremes<'_, V> {
         Ranges { plain: (min, max), flipped: (flipped_min, flipped_max) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::vectors::tests::at_every_level;
+    use super::*;
+    use crate::statistics::range;
+    use format_spec::Order;
+
+    fn obvious<V: Value>(values: &[V]) -> (V, u32) {
+        let width = |(low, high): (V, V)| u64::BITS - high.wrapping_sub(low).to_u64().leading_zeros();
+        let (unsigned, signed) = (range(values, Order::Unsigned), range(values, Order::Signed));
+        if width(signed) < width(unsigned) {
+            (signed.0, width(signed))
+        } else {
+            (unsigned.0, width(unsigned))
+        }
+    }
+
+    fn check<V: Value>() {
+        for length in [1, 2, 33, 1000, 1024] {
+            for (name, values) in crate::conformance::named_distributions::<V>(length) {
+                assert_eq!(best_reference(&values), obvious(&values), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_best_reference_is_the_better_minimum() {
+        at_every_level(|| {
+            check::<u8>();
+            check::<u16>();
+            check::<u32>();
+            check::<u64>();
+        });
+        assert_eq!(best_reference::<u32>(&[]), (0, 0));
+    }
+}

@@ -246,6 +246,7 @@ fn spanned_words(shift: u32, bit_width: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packing::vectors::tests::at_every_level;
 
     /// The specification word for word: one bit at a time.
     fn obvious_bit(bytes: &[u8], lane: usize, bit: usize) -> bool {
@@ -283,16 +284,26 @@ mod tests {
                 let mut decoded = vec![V::from_u64(0xA5A5_A5A5_A5A5_A5A5); value_count];
                 packed.unpack(V::default(), &mut decoded);
                 assert_eq!(decoded, values, "{bit_width} bits");
+
+                let reference = V::from_u64(state);
+                let shifted: Vec<V> = values.iter().map(|value| value.wrapping_add(reference)).collect();
+                let mut repacked = Vec::new();
+                pack(&shifted, reference, bit_width, &mut repacked);
+                assert_eq!(repacked, bytes, "{bit_width} bits over a reference");
+                packed.unpack(reference, &mut decoded);
+                assert_eq!(decoded, shifted, "{bit_width} bits over a reference");
             }
         }
     }
 
     #[test]
-    fn every_width_agrees_with_the_bitwise_reading() {
-        check::<u8>();
-        check::<u16>();
-        check::<u32>();
-        check::<u64>();
+    fn every_width_agrees_with_the_bitwise_reading_whatever_the_vectors() {
+        at_every_level(|| {
+            check::<u8>();
+            check::<u16>();
+            check::<u32>();
+            check::<u64>();
+        });
     }
 
     #[test]

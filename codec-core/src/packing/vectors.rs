@@ -9,23 +9,65 @@ pub trait Kernel {
     fn run(self) -> Self::Output;
 }
 
+/// Vector instructions beyond what every machine of the target has, from few to many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    /// None beyond.
+    Target,
+    /// 256 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// 512 bits, and the instructions of the first servers that had them.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
 /// Runs `kernel` with the widest vectors that this machine has.
 pub fn run<K: Kernel>(kernel: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-        {
-            // SAFETY: these four were detected just now.
-            return unsafe { run_avx512(kernel) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: detected just now.
-            return unsafe { run_avx2(kernel) };
-        }
+    match level() {
+        Level::Target => kernel.run(),
+        // SAFETY: `level` gives no level but those whose instructions it has detected.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { run_avx2(kernel) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { run_avx512(kernel) },
     }
+}
+
+/// The highest level of this machine. The standard library detects it once and keeps it.
+#[inline]
+fn level() -> Level {
+    let highest = detected();
+    #[cfg(test)]
+    let highest = tests::LIMIT.get().map_or(highest, |limit| limit.min(highest));
+    highest
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detected() -> Level {
+    Level::Target
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn detected() -> Level {
+    if is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+    {
+        Level::Avx512
+    } else if is_x86_feature_detected!("avx2") {
+        Level::Avx2
+    } else {
+        Level::Target
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
 
@@ -35,8 +77,25 @@ fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        /// The level that kernels of this thread do not exceed.
+        pub(super) static LIMIT: Cell<Option<Level>> = const { Cell::new(None) };
+    }
+
+    /// Runs `test` once with the vectors of each level that this machine has.
+    pub(crate) fn at_every_level(test: impl Fn()) {
+        #[cfg(target_arch = "x86_64")]
+        for level in [Level::Target, Level::Avx2, Level::Avx512] {
+            LIMIT.set(Some(level));
+            test();
+        }
+        LIMIT.set(None);
+        test();
+    }
 }
