@@ -71,10 +71,15 @@ pub enum Command {
   cb2t gen ssb --scale 1 -o data/ssb1
   cb2t gen tpch --scale 0.1 -o data/tpch --format parquet --tables lineitem,orders")]
     Gen(Gen),
+    /// List the devices that can decode: the CPU and CUDA GPUs.
+    #[command(after_help = "Example:
+  cb2t devices --json")]
+    Devices(Devices),
     /// Measure size and speed beside peers, in one run.
     #[command(after_help = "Examples:
   cb2t bench files lineorder.parquet
-  cb2t bench codecs --bits 4,8,16 --json")]
+  cb2t bench codecs --bits 4,8,16 --json
+  cb2t bench decode --device cuda --codec flbp --bits 6")]
     Bench(Bench),
     /// Pack, verify, unpack and compare a small bundled table.
     #[command(after_help = "Example:
@@ -263,6 +268,9 @@ pub struct Verify {
     /// The .cb2t files.
     #[arg(required = true, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
+    /// cuda or cuda:N: also decode on that device, and compare with what the CPU decodes.
+    #[arg(long, default_value = "cpu", value_name = "DEVICE")]
+    pub device: String,
     /// As JSON, a line a file.
     #[arg(long)]
     pub json: bool,
@@ -358,6 +366,37 @@ pub enum BenchCommand {
     Files(BenchFiles),
     /// Encode and decode made-up values of 32 bits with each codec, on one core.
     Codecs(BenchCodecs),
+    /// Decode columns of 32-bit values on a CUDA device: into its memory, and into a sum.
+    Decode(BenchDecode),
+}
+
+#[derive(Debug, Args)]
+pub struct Devices {
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchDecode {
+    /// cuda, cuda:N or cpu (then as `bench codecs`).
+    #[arg(long, default_value = "cuda", value_name = "DEVICE")]
+    pub device: String,
+    /// Only these codecs.
+    #[arg(long = "codec", value_delimiter = ',', value_name = "NAMES")]
+    pub codecs: Option<Vec<String>>,
+    /// Widths of the random values.
+    #[arg(long, value_delimiter = ',', default_value = "4,6,8,16,24", value_parser = clap::value_parser!(u32).range(0..=32), value_name = "BITS")]
+    pub bits: Vec<u32>,
+    /// Values of a column.
+    #[arg(long, default_value_t = 1 << 29, value_name = "N")]
+    pub values: usize,
+    /// Runs of which the median is taken.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub repeat: u32,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod demo;
+pub mod devices;
 pub mod diff;
 pub mod explain;
 pub mod generate;

@@ -70,6 +70,9 @@ pub enum CliError {
         /// What the system says.
         source: io::Error,
     },
+    /// A CUDA device cannot be had, or fails.
+    #[error("device: {0}")]
+    Device(Box<gpu_decode::GpuError>),
     /// What this program cannot do with what it was given.
     #[error("{file}: {reason}")]
     Unsupported {
@@ -118,6 +121,11 @@ impl CliError {
     pub fn sink(file: impl ToString) -> impl FnOnce(FormatError) -> Self {
         let file = file.to_string();
         move |source| Self::Sink { file, source: Box::new(source) }
+    }
+
+    /// An error of a CUDA device.
+    pub fn device(error: gpu_decode::GpuError) -> Self {
+        Self::Device(Box::new(error))
     }
 
     /// A table error with its file.

@@ -1,6 +1,7 @@
 //! `cb2t bench`: this format beside Parquet, in one run, on the same rows.
 
 pub mod codecs;
+pub mod decode;
 pub mod files;
 
 use std::time::Instant;
@@ -12,6 +13,7 @@ pub fn run(args: &Bench) -> Result<Outcome, CliError> {
     match &args.command {
         BenchCommand::Files(files) => files::run(files),
         BenchCommand::Codecs(codecs) => codecs::run(codecs),
+        BenchCommand::Decode(decode) => decode::run(decode),
     }
 }
 

@@ -1,10 +1,13 @@
 //! `cb2t verify`.
 
+mod device;
+
 use arrow_io::FormatSpecError;
 use cb2t::{ContainerError, Table, TableError, Verified};
 use codec_core::BufferError;
 use serde_json::json;
 
+use super::devices::cuda;
 use crate::args::Verify;
 use crate::error::{CliError, Outcome};
 use crate::input::{input_name, open_table};
@@ -15,6 +18,10 @@ use crate::render::{bytes, counted};
 /// What became of one file.
 enum Verdict {
     Sound(Verified),
+    /// Sound, and the device decodes what the CPU decodes.
+    SoundOnDevice(Verified, device::Compared),
+    /// The device decodes something else.
+    Differs(String),
     /// It is a file of ours, but not as it was written.
     Damaged(TableError),
     /// It cannot be read, or never was a file of ours, or is one of a version that this program does not know.
@@ -23,14 +30,21 @@ enum Verdict {
 
 pub fn run(args: &Verify) -> Result<Outcome, CliError> {
     let (mut damaged, mut unreadable) = (false, false);
+    let cuda = if args.device == "cpu" { None } else { Some(cuda(&args.device)?) };
     for path in &args.inputs {
         let file = input_name(path);
         let verdict = match open_table(path) {
-            Ok(table) => verdict(&file, verified(&table)),
+            Ok(table) => match (verdict(&file, verified(&table)), &cuda) {
+                (Verdict::Sound(found), Some(cuda)) => match device::compare(&table, cuda, &file)? {
+                    Ok(compared) => Verdict::SoundOnDevice(found, compared),
+                    Err(difference) => Verdict::Differs(difference),
+                },
+                (verdict, _) => verdict,
+            },
             Err(CliError::Table { source, .. }) => verdict(&file, Err(*source)),
             Err(error) => Verdict::Unreadable(error),
         };
-        damaged |= matches!(verdict, Verdict::Damaged(_));
+        damaged |= matches!(verdict, Verdict::Damaged(_) | Verdict::Differs(_));
         unreadable |= matches!(verdict, Verdict::Unreadable(_));
         report(&file, &verdict, args.json)?;
     }
@@ -87,25 +101,39 @@ fn is_unread(error: &TableError) -> bool {
 }
 
 fn report(file: &str, verdict: &Verdict, as_json: bool) -> Result<(), CliError> {
-    let failure = match verdict {
-        Verdict::Sound(found) if as_json => {
-            return print_json(&json!({
-                "file": file, "sound": true, "rows": found.row_count, "blocks": found.block_count,
-                "tiles": found.tile_count, "bytes": found.file_bytes,
-            }));
+    let (found, compared) = match verdict {
+        Verdict::Sound(found) => (found, None),
+        Verdict::SoundOnDevice(found, compared) => (found, Some(compared)),
+        Verdict::Damaged(error) => return report_failure(file, &format!("{file}: {error}"), as_json),
+        Verdict::Differs(difference) => {
+            return report_failure(file, &format!("{file}: {difference}"), as_json);
         }
-        Verdict::Sound(found) => {
-            return print_text(&format!(
-                "{file}: sound: {}, {}, {}, {}\n",
-                counted(found.row_count, "row"),
-                counted(found.block_count, "block"),
-                counted(found.tile_count, "tile"),
-                bytes(found.file_bytes),
-            ));
-        }
-        Verdict::Damaged(error) => format!("{file}: {error}"),
-        Verdict::Unreadable(error) => error.to_string(),
+        Verdict::Unreadable(error) => return report_failure(file, &error.to_string(), as_json),
     };
+    if as_json {
+        let compared = compared.map(|compared| {
+            json!({ "values": compared.values, "blocks": compared.blocks, "blocks_left_out": compared.left_out })
+        });
+        return print_json(&json!({
+            "file": file, "sound": true, "rows": found.row_count, "blocks": found.block_count,
+            "tiles": found.tile_count, "bytes": found.file_bytes, "device": compared,
+        }));
+    }
+    let on_device = compared.map_or(String::new(), |compared| {
+        let left_out = counted(compared.left_out, "block");
+        let values = counted(compared.values, "value");
+        format!("; the device decodes {values} alike ({left_out} without device code left out)")
+    });
+    print_text(&format!(
+        "{file}: sound: {}, {}, {}, {}{on_device}\n",
+        counted(found.row_count, "row"),
+        counted(found.block_count, "block"),
+        counted(found.tile_count, "tile"),
+        bytes(found.file_bytes),
+    ))
+}
+
+fn report_failure(file: &str, failure: &str, as_json: bool) -> Result<(), CliError> {
     if as_json {
         return print_json(&json!({ "file": file, "sound": false, "error": failure }));
     }
