@@ -33,6 +33,8 @@ pub trait Codec: Send + Sync + 'static {
     /// The device half: CUDA C++ with the same two hooks, as `codec::<name>` (the name with `_` for `-`); `None` where the codec has none. The contract is in
     /// `gpu-decode/cuda/`; `codec-plain/cuda/plain.cuh` is the template.
     const DEVICE_SOURCE: Option<&'static str> = None;
+    /// Whether the device half also encodes, by `choose_metadata`, `tile_words` and `encode_tile`.
+    const DEVICE_ENCODES: bool = false;
 
     /// What decoding a value costs beyond reading its bytes, in bits a value that a scan could read from memory in the same time. The automatic choice weighs it against size.
     fn decode_bits(layout: Layout) -> u32 {
@@ -160,6 +162,8 @@ pub trait AnyCodec: Send + Sync {
     fn decompress_tile(&self, tile: Tile<'_>, values: ValuesMut<'_>) -> Result<(), TileError>;
     /// [`Codec::DEVICE_SOURCE`].
     fn device_source(&self) -> Option<&'static str>;
+    /// [`Codec::DEVICE_ENCODES`].
+    fn device_encodes(&self) -> bool;
     /// [`Codec::device_parameters`].
     fn device_parameters(&self, tile: Tile<'_>, layout: Layout) -> DeviceParameters;
 }
@@ -224,6 +228,10 @@ impl<C: Codec> AnyCodec for Erased<C> {
 
     fn device_source(&self) -> Option<&'static str> {
         C::DEVICE_SOURCE
+    }
+
+    fn device_encodes(&self) -> bool {
+        C::DEVICE_ENCODES
     }
 
     fn device_parameters(&self, tile: Tile<'_>, layout: Layout) -> DeviceParameters {

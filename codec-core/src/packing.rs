@@ -5,7 +5,7 @@
 
 pub mod lanes;
 pub mod sequence;
-pub(crate) mod vectors;
+pub mod vectors;
 
 use crate::{Value, Values, with_values};
 use vectors::Kernel;

@@ -33,6 +33,7 @@ impl Codec for Flbp {
     const NAME: &'static str = "flbp";
     type Metadata<'a, V: Value> = Metadata<'a, V>;
     const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/flbp.cuh"));
+    const DEVICE_ENCODES: bool = true;
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values

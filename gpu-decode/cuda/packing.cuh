@@ -143,5 +143,64 @@ __device__ __forceinline__ void unpack(G group, TILE tile, const u32* __restrict
   }
 }
 
+// Words a lane.
+__device__ __forceinline__ u32 words(u32 value_count, u32 bit_width) { return ((value_count + LANES - 1) / LANES * bit_width + 31) / 32; }
+
+// All lanes of the warp; no barrier. Packs value - reference of the first value_count positions, 0 for the rest of their last row.
+template <class G, class V, u32 N>
+__device__ __forceinline__ void pack(G group, const V (&values)[N], V reference, u32 bit_width, u32 value_count, u32* __restrict__ packed) {
+  static_assert(G::size == LANES, "lanes are packed by a warp");
+  const u32 count = words(value_count, bit_width);
+  u32 waiting_bits = 0, k = 0;
+  u64 waiting = 0;
+  // The branches depend on the width alone: all lanes take the same.
+  const auto append = [&](u32 bits, u32 width) {
+    waiting |= static_cast<u64>(bits) << waiting_bits;
+    waiting_bits += width;
+    if (waiting_bits < 32) return;
+    if (k < count) packed[k * LANES + group.lane()] = static_cast<u32>(waiting);
+    k++;
+    waiting >>= 32;
+    waiting_bits -= 32;
+  };
+#pragma unroll
+  for (u32 i = 0; i < N; i++) {
+    const V residual = i * LANES + group.rank < value_count ? static_cast<V>(values[i] - reference) : V(0);
+    append(static_cast<u32>(residual), bit_width < 32 ? bit_width : 32);
+    if (sizeof(V) == 8 && bit_width > 32) append(static_cast<u32>(static_cast<u64>(residual) >> 32), bit_width - 32);
+  }
+  if (waiting_bits > 0 && k < count) packed[k * LANES + group.lane()] = static_cast<u32>(waiting);
+}
+
 }  // namespace lanes
+
+template <class V>
+struct Range {
+  V min, max;
+};
+
+// All lanes of the warp: smallest and largest of all their values. With `flipped` the sign bit, as two's complement.
+template <class V, u32 N>
+__device__ __forceinline__ Range<V> warp_range(const V (&values)[N], V flipped) {
+  V min = values[0] ^ flipped, max = min;
+#pragma unroll
+  for (u32 i = 1; i < N; i++) {
+    const V value = values[i] ^ flipped;
+    min = value < min ? value : min;
+    max = value > max ? value : max;
+  }
+#pragma unroll
+  for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
+    const V other_min = __shfl_xor_sync(ALL_LANES, min, distance), other_max = __shfl_xor_sync(ALL_LANES, max, distance);
+    min = other_min < min ? other_min : min;
+    max = other_max > max ? other_max : max;
+  }
+  return {static_cast<V>(min ^ flipped), static_cast<V>(max ^ flipped)};
+}
+
+template <class V>
+__device__ __forceinline__ u32 bit_width(V value) {
+  return 64 - __clzll(static_cast<long long>(static_cast<u64>(value)));
+}
+
 }  // namespace cb2t

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use codec_core::AnyCodec;
 use codecs::REGISTRY;
-use gpu_decode::bench::{Row, Task, Variant, limits, measure};
+use gpu_decode::bench::{self, Row, Task, Variant, limits, measure};
 use gpu_decode::check::device_matches_host;
 use gpu_decode::data::Data;
 use gpu_decode::{Device, GpuError, LaunchShape};
@@ -24,6 +24,9 @@ fn main() -> Result<(), GpuError> {
         let report = device_matches_host(&device, &REGISTRY, seed, command == "quick")?;
         println!("seed {seed}: {}", serde_json::to_string(&report).expect("plain data"));
         return Ok(());
+    }
+    if command == "encode" {
+        return encode(&device, seed);
     }
     let value_count = option("--values").and_then(|text| text.parse().ok()).unwrap_or(512 << 20);
     let limits = limits(&device, 2 << 30, 20)?;
@@ -43,6 +46,21 @@ fn main() -> Result<(), GpuError> {
             serde_json::json!({ "device": device.info(), "limits": limits, "seed": seed, "rows": rows });
         std::fs::write(path, serde_json::to_string_pretty(&record).expect("plain data"))
             .expect("writing the record");
+    }
+    Ok(())
+}
+
+/// Encodes a column on the device, compares some of it with the host's blocks, and times it.
+fn encode(device: &Device, seed: u64) -> Result<(), GpuError> {
+    for (data, value_count) in [
+        (Data::Uniform { bits: 6 }, 512 << 20),
+        (Data::Uniform { bits: 16 }, 512 << 20),
+        (Data::MixedWidths, 512 << 20),
+    ] {
+        for codec in REGISTRY.iter().filter(|codec| codec.device_encodes()) {
+            let row = bench::measure_encode(device, &REGISTRY, codec, data, value_count, 20, seed)?;
+            println!("{}", serde_json::to_string(&row).expect("plain data"));
+        }
     }
     Ok(())
 }
@@ -116,19 +134,21 @@ fn tasks(command: &str, value_count: usize) -> Vec<Task> {
 
 fn variants(command: &str, value_width: u8) -> Vec<Variant> {
     let shape = LaunchShape::default_for(value_width);
-    let default = Variant { shape, tiles_per_group: 1, options: Vec::new() };
+    let default = Variant { shape, tiles_per_group: 1, tiles_per_sum: 4, options: Vec::new() };
     if command != "variants" {
         return vec![default];
     }
-    let mut all = Vec::new();
-    for (threads_per_block, warps, tiles_per_group) in [(32, 24, 1), (64, 24, 1), (128, 32, 1), (64, 40, 4)] {
-        let warps = if value_width == 64 { warps / 2 } else { warps };
+    let mut all = vec![default];
+    let half = if value_width == 64 { 2 } else { 1 };
+    for (threads_per_block, warps, tiles_per_group, tiles_per_sum) in
+        [(64, 40, 1, 8), (128, 40, 1, 4), (64, 40, 4, 2), (128, 32, 2, 16), (256, 40, 2, 8)]
+    {
         let shape = LaunchShape {
             threads_per_block,
-            blocks_per_multiprocessor: warps * 32 / threads_per_block,
+            blocks_per_multiprocessor: warps / half * 32 / threads_per_block,
             ..shape
         };
-        all.push(Variant { shape, tiles_per_group, options: Vec::new() });
+        all.push(Variant { shape, tiles_per_group, tiles_per_sum, options: Vec::new() });
     }
     all
 }

@@ -1,11 +1,13 @@
 //! What `cb2t bench decode` measures: columns decoded into device memory, or decoded and summed, against the limits of the device's memory, measured in the same run.
 
 use codec_core::{AnyCodec, CheckedBlock, Registry, Value};
+use format_spec::Order;
 use zerocopy::IntoBytes;
 
 use crate::check::{check_all, encode_with};
 use crate::data::Data;
 use crate::decode::{Decoder, PARTIAL_SUMS};
+use crate::encode::{EncodeOptions, Encoder};
 use crate::program::{Argument, Origin, Resources};
 use crate::source::{Part, join};
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, LaunchShape};
@@ -48,8 +50,10 @@ pub struct Task {
 pub struct Variant {
     /// Threads and groups.
     pub shape: LaunchShape,
-    /// Neighbouring tiles a group.
+    /// Neighbouring tiles a group when decoding into memory.
     pub tiles_per_group: u32,
+    /// Neighbouring tiles a group when summing.
+    pub tiles_per_sum: u32,
     /// Options for the compiler.
     pub options: Vec<String>,
 }
@@ -155,12 +159,79 @@ fn measure_values<V: Value>(
     let mut rows = Vec::new();
     for variant in &task.variants {
         let mut decoder = Decoder::with_options(&column, variant.shape, &variant.options)?;
-        decoder.tiles_per_group = variant.tiles_per_group;
         let measured = Measured { task, variant, limits, column: &column, value_bytes: V::BYTES as u64 };
+        decoder.tiles_per_group = variant.tiles_per_group;
         rows.push(measured.decode(device, &decoder, &values, &mut out)?);
+        decoder.tiles_per_group = variant.tiles_per_sum;
         rows.push(measured.sum(device, &decoder, &values, repeats as u64)?);
     }
     Ok(rows)
+}
+
+/// Encoding on the device, measured.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct EncodeRow {
+    /// The codec's name.
+    pub codec: &'static str,
+    /// What the values are like; 32 bits each.
+    pub data: Data,
+    /// Values of the column.
+    pub value_count: u64,
+    /// Bytes of the blocks.
+    pub encoded_bytes: u64,
+    /// Median of the repetitions, all kernels together.
+    pub milliseconds: f64,
+    /// Bytes of values in GB/s.
+    pub input_gb_per_s: f64,
+}
+
+/// Measures encoding a column of u32 on the device. The blocks are compared with the host's.
+///
+/// # Errors
+/// A block that differs, or whatever keeps the device from encoding.
+pub fn measure_encode(
+    device: &Device,
+    registry: &Registry,
+    codec: &'static dyn AnyCodec,
+    data: Data,
+    value_count: usize,
+    repetitions: u32,
+    seed: u64,
+) -> Result<EncodeRow, GpuError> {
+    let tiles_per_block = BLOCK_BYTES / 4 / 1024;
+    let options = EncodeOptions { codec, order: Order::Unsigned, tile_size: 1024, tiles_per_block };
+    let distinct = data.generate::<u32>(DISTINCT_VALUES.min(value_count), seed);
+    let mut values = DeviceMemory::allocate(device, value_count * 4)?;
+    for offset in (0..value_count).step_by(distinct.len().max(1)) {
+        let part = distinct.get(..distinct.len().min(value_count - offset)).unwrap_or_default();
+        values.write(offset * 4, part.as_bytes())?;
+    }
+    let mut encoder = Encoder::new(device, 32, value_count as u64, options)?;
+    encoder.encode(&values)?;
+    let host = encode_with(&distinct, codec, registry, 1024, BLOCK_BYTES)
+        .map_err(|error| GpuError::Driver { what: "encoding", message: error.to_string() })?;
+    for (index, (device, host)) in encoder.download()?.iter().zip(&host).enumerate() {
+        if *device != host.bytes {
+            let place = format!("encoding with codec {}, {data}: block {index}", codec.name());
+            let at = device.iter().zip(&host.bytes).position(|(device, host)| device != host).unwrap_or(0);
+            let byte = |bytes: &[u8]| bytes.get(at).copied().unwrap_or(0).into();
+            return Err(GpuError::Differs {
+                place,
+                index: at as u64,
+                found: byte(device),
+                expected: byte(&host.bytes),
+            });
+        }
+    }
+    let milliseconds = median(repetitions, || device.time(|| encoder.encode(&values)))?;
+    Ok(EncodeRow {
+        codec: codec.name(),
+        data,
+        value_count: value_count as u64,
+        encoded_bytes: encoder.encoded_bytes()?,
+        milliseconds,
+        input_gb_per_s: to_f64(value_count as u64 * 4) / milliseconds / 1e6,
+    })
 }
 
 struct Measured<'a> {

@@ -118,6 +118,20 @@ pub enum GpuError {
         /// Threads that decode a tile together.
         group: u32,
     },
+    /// What cannot be encoded on a device.
+    #[error(
+        "a column of {value_count} values of {value_width} bits cannot be encoded on a device in tiles of {tile_size}, {tiles_per_block} a block: statistics compare signed or unsigned, tiles have 512 or 1024 values, and there are fewer than 2^31"
+    )]
+    Encode {
+        /// Values of the column.
+        value_count: u64,
+        /// Bits a value.
+        value_width: u8,
+        /// Values a tile.
+        tile_size: u32,
+        /// Tiles a block.
+        tiles_per_block: u32,
+    },
     /// A block given to be checked and uploaded is wrong.
     #[error(transparent)]
     Block(#[from] BlockError),

@@ -18,6 +18,7 @@
 //! | [`program`] | a loaded program, its kernels and what they use |
 //! | [`column`] | proven blocks on a device |
 //! | [`decode`] | whole columns or ranges of rows into device memory; sums |
+//! | [`encode`] | a column in device memory into blocks |
 //! | [`check`] | a device against the host, over a whole registry |
 //! | [`data`] | columns to check and to measure with |
 //! | [`bench`] | what `cb2t bench decode` measures |
@@ -29,6 +30,7 @@ pub mod column;
 pub mod data;
 pub mod decode;
 pub mod device;
+pub mod encode;
 mod error;
 pub mod memory;
 pub mod nvrtc;

@@ -7,6 +7,7 @@ use cudarc::driver::{CudaFunction, CudaModule, DeviceRepr, LaunchConfig, PushKer
 use cudarc::nvrtc::Ptx;
 
 use crate::column::ColumnView;
+use crate::encode::EncodeJob;
 use crate::nvrtc::Nvrtc;
 use crate::{Device, GpuError, cache};
 
@@ -58,6 +59,8 @@ pub enum Argument {
     U32(u32),
     /// `cb2t::ColumnView`.
     Column(ColumnView),
+    /// `cb2t::EncodeJob`.
+    EncodeJob(EncodeJob),
 }
 
 impl Device {
@@ -176,6 +179,7 @@ impl Kernel {
                 Argument::Address(value) | Argument::U64(value) => launch.arg(value),
                 Argument::U32(value) => launch.arg(value),
                 Argument::Column(view) => launch.arg(view),
+                Argument::EncodeJob(job) => launch.arg(job),
             };
         }
         let config = LaunchConfig {

@@ -37,7 +37,9 @@ impl CodecInUse {
         self.codec.map_or("constant", |(name, _)| name)
     }
 
-    fn cuda(&self, value: &str) -> String {
+    /// As in `codec::NAME<u32, 0x40ull, 0x0ull>`.
+    #[must_use]
+    pub fn cuda(&self, value: &str) -> String {
         let DeviceParameters { low, high } = self.parameters;
         match self.codec {
             None => format!("cb2t::ConstantBlock<{value}, 0, 0>"),

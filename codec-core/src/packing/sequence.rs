@@ -1,5 +1,6 @@
 //! Bit packing in one sequence: value i of width b is at bits i·b to i·b + b - 1 of the bytes, so that any one value can be read alone.
 
+use super::vectors::{self, Kernel};
 use crate::{TileError, Value};
 
 /// Bytes that `value_count` values of `bit_width` bits take: whole words of 32 bits.
@@ -13,26 +14,54 @@ pub fn pack<V: Value>(values: &[V], reference: V, bit_width: u32, bytes: &mut Ve
     if bit_width == 0 {
         return;
     }
-    let end = bytes.len() + packed_bytes(values.len(), bit_width);
-    // At most 31 bits wait for a full word when up to 64 come: 95 of 128.
-    let (mut waiting, mut waiting_bits) = (0_u128, 0);
-    for &value in values {
-        waiting |= u128::from(value.wrapping_sub(reference).to_u64()) << waiting_bits;
+    let start = bytes.len();
+    bytes.resize(start + packed_bytes(values.len(), bit_width), 0);
+    let (words, _) = bytes.get_mut(start..).unwrap_or_default().as_chunks_mut::<4>();
+    let residuals = values.iter().map(|value| value.wrapping_sub(reference).to_u64());
+    if bit_width <= 32 {
+        pack_narrow(residuals, bit_width, words);
+    } else {
+        pack_wide(residuals, bit_width, words);
+    }
+}
+
+/// Residuals of at most 32 bits: at most one word becomes full with each.
+fn pack_narrow(residuals: impl Iterator<Item = u64>, bit_width: u32, words: &mut [[u8; 4]]) {
+    let mut words = words.iter_mut();
+    let (mut waiting, mut waiting_bits) = (0_u64, 0);
+    for residual in residuals {
+        waiting |= residual << waiting_bits;
         waiting_bits += bit_width;
-        while waiting_bits >= 32 {
-            bytes.extend_from_slice(&low_word(waiting));
+        if waiting_bits >= 32 {
+            put_word(words.next(), waiting);
             waiting >>= 32;
             waiting_bits -= 32;
         }
     }
-    if waiting_bits > 0 {
-        bytes.extend_from_slice(&low_word(waiting));
-    }
-    debug_assert_eq!(bytes.len(), end);
+    put_word(words.next(), waiting);
 }
 
-fn low_word(bits: u128) -> [u8; 4] {
-    ((bits & u128::from(u32::MAX)) as u32).to_le_bytes()
+fn pack_wide(residuals: impl Iterator<Item = u64>, bit_width: u32, words: &mut [[u8; 4]]) {
+    let mut words = words.iter_mut();
+    // At most 31 bits wait for a full word when up to 64 come: 95 of 128.
+    let (mut waiting, mut waiting_bits) = (0_u128, 0);
+    for residual in residuals {
+        waiting |= u128::from(residual) << waiting_bits;
+        waiting_bits += bit_width;
+        while waiting_bits >= 32 {
+            put_word(words.next(), waiting as u64);
+            waiting >>= 32;
+            waiting_bits -= 32;
+        }
+    }
+    put_word(words.next(), waiting as u64);
+}
+
+/// The low 32 bits; there is no place behind a last word that was full.
+fn put_word(place: Option<&mut [u8; 4]>, bits: u64) {
+    if let Some(place) = place {
+        *place = (bits as u32).to_le_bytes();
+    }
 }
 
 /// Values packed in a sequence, whose bytes are proven to suffice.
@@ -74,11 +103,30 @@ impl<'a> Packed<'a> {
         (0..self.value_count).map(move |index| self.bits(index) & mask)
     }
 
-    /// Writes `reference + value` for the values, in order, as far as both reach.
-    pub fn unpack<V: Value>(&self, reference: V, values: &mut [V]) {
-        for (value, residual) in values.iter_mut().zip(self.iter()) {
+    /// Writes `reference + value` for the values from `first` on, in order, as far as both reach.
+    pub fn unpack<V: Value>(&self, first: usize, reference: V, values: &mut [V]) {
+        let len = values.len().min(self.value_count.saturating_sub(first));
+        let values = values.get_mut(..len).unwrap_or_default();
+        // Eight bytes hold a value of so many bits wherever in its first byte it begins.
+        if self.bit_width <= u64::BITS - 7 {
+            vectors::run(Unpack { packed: *self, first, reference, values });
+            return;
+        }
+        for (value, residual) in values.iter_mut().zip(self.iter().skip(first)) {
             *value = V::from_u64(residual).wrapping_add(reference);
         }
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.value_count
+    }
+
+    /// Whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.value_count == 0
     }
 
     /// Value `index` and, above it, bits of later values.
@@ -97,6 +145,33 @@ impl<'a> Packed<'a> {
     }
 }
 
+/// Values of at most 57 bits.
+struct Unpack<'a, 'v, V> {
+    packed: Packed<'a>,
+    first: usize,
+    reference: V,
+    values: &'v mut [V],
+}
+
+impl<V: Value> Kernel for Unpack<'_, '_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { packed, first, reference, values } = self;
+        let bit_width = packed.bit_width as usize;
+        let mask = (1_u64 << packed.bit_width) - 1;
+        for (index, value) in (first..).zip(values) {
+            let bit = index * bit_width;
+            let bits = match packed.bytes.get(bit / 8..bit / 8 + 8).and_then(|eight| eight.first_chunk()) {
+                Some(eight) => u64::from_le_bytes(*eight) >> (bit % 8),
+                None => packed.bits(index),
+            };
+            *value = V::from_u64(bits & mask).wrapping_add(reference);
+        }
+    }
+}
+
 fn low_bits(bits: u128) -> u64 {
     (bits & u128::from(u64::MAX)) as u64
 }
@@ -104,6 +179,7 @@ fn low_bits(bits: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packing::vectors::tests::at_every_level;
 
     fn obvious(bytes: &[u8], index: usize, bit_width: u32) -> u64 {
         let bit = |k: usize| u64::from(bytes[k / 8] >> (k % 8) & 1);
@@ -128,6 +204,14 @@ mod tests {
                 let (packed, rest) = Packed::parse(&bytes, value_count, bit_width, 64).unwrap();
                 assert!(rest.is_empty());
                 assert_eq!(packed.iter().collect::<Vec<_>>(), values, "{bit_width} bits");
+                at_every_level(|| {
+                    let mut unpacked = vec![0; value_count];
+                    let (front, back) = unpacked.split_at_mut(value_count / 3);
+                    packed.unpack(0, 7, front);
+                    packed.unpack(value_count / 3, 7, back);
+                    let shifted: Vec<u64> = values.iter().map(|value| value.wrapping_add(7)).collect();
+                    assert_eq!(unpacked, shifted, "{bit_width} bits over a reference");
+                });
                 let read: Vec<u64> =
                     (0..value_count).map(|index| obvious(&bytes, index, bit_width)).collect();
                 assert_eq!(read, values, "{bit_width} bits");

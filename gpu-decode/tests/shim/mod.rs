@@ -55,9 +55,14 @@ impl ShimProgram {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A program that fails early closes its input.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        child.wait_with_output().unwrap()
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // Beside the reading of its output: the program may write before it has read all. One that fails early closes its input.
+            scope.spawn(move || {
+                let _ = stdin.write_all(input);
+            });
+            child.wait_with_output().unwrap()
+        })
     }
 }
 
