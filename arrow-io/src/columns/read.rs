@@ -50,7 +50,7 @@ impl LoadedColumn {
     /// A column of the tree `node` and the section `section`.
     ///
     /// # Errors
-    /// The section has another number of nodes than the tree.
+    /// The section has another number of nodes than the tree, or a dictionary of a node that can have none, or has one already.
     pub fn new(node: Node, section: ColumnSection) -> Result<Self, TableError> {
         let (found, expected) = (section.node_count.into(), node.preorder().len() as u64);
         if found != expected {
@@ -58,12 +58,29 @@ impl LoadedColumn {
                 FormatError::Mismatch { what: "column section", field: "node_count", found, expected };
             return Err(TableError::Section { column: node.path, source: ContainerError::Format(source) });
         }
+        if let Err(source) = check_dictionary_nodes(&node, &section) {
+            return Err(TableError::Section { column: node.path, source: ContainerError::Format(source) });
+        }
         let dictionaries = section.dictionaries.iter().map(|_| OnceLock::new()).collect();
         Ok(Self { node, section, dictionaries })
     }
 }
 
-/// Bytes that decoding may still allocate. What a file claims is charged before memory is asked for.
+/// Only strings and binary values have dictionaries, and each node at most one.
+fn check_dictionary_nodes(node: &Node, section: &ColumnSection) -> Result<(), FormatError> {
+    let mut may_have_one: Vec<bool> = node.preorder().iter().map(|node| node.shape == Shape::Bytes).collect();
+    for entry in &section.dictionaries {
+        let found = entry.node.get();
+        match usize::try_from(found).ok().and_then(|index| may_have_one.get_mut(index)) {
+            Some(may) if *may => *may = false,
+            _ => return Err(FormatError::Field { what: "dictionary", field: "node", found: found.into() }),
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that decoding may still allocate. What a file claims is charged before memory is asked for: what is kept until the array is whole in full, what is dropped
+/// before in part, so that all of it together stays below about twice the limit.
 #[derive(Debug)]
 pub struct Budget {
     left: AtomicU64,
@@ -149,7 +166,7 @@ impl<'a> ChunkReader<'a> {
             Shape::SparseUnion(ids) => self.sparse_union(node, ids, slots)?,
             Shape::DenseUnion(ids) => self.dense_union(node, ids, slots)?,
         };
-        restore::restore(node, node.field.data_type(), array)
+        restore::restore(node, node.field.data_type(), array, self.budget)
     }
 
     fn chunk(&self, node: &Node) -> Result<&'a NodeChunk, TableError> {

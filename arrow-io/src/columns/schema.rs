@@ -4,8 +4,8 @@ use arrow::datatypes::Schema;
 use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
 use arrow::ipc::{
-    DateUnit, Endianness, Field, IntervalUnit, Precision, Schema as SchemaMessage, TimeUnit, Type, UnionMode,
-    root_as_message,
+    DateUnit, Endianness, Field, IntervalUnit, KeyValue, Precision, Schema as SchemaMessage, TimeUnit, Type,
+    UnionMode, root_as_message,
 };
 
 use crate::error::TableError;
@@ -42,24 +42,55 @@ pub fn encode_schema(schema: &Schema) -> Result<Vec<u8>, TableError> {
 /// Bytes that are no such message, or types that Arrow does not have.
 pub fn decode_schema(message: &[u8]) -> Result<Schema, TableError> {
     let refuse = |reason: String| TableError::Schema { reason };
+    let message_bytes = message.len();
     let message =
         root_as_message(message).map_err(|error| refuse(format!("no Arrow IPC message: {error}")))?;
     let schema = message.header_as_schema().ok_or_else(|| refuse("the message holds no schema".into()))?;
-    check_schema(schema).map_err(refuse)?;
+    let mut room = Room(ROOM_BYTES.saturating_mul(message_bytes).saturating_add(LEAST_ROOM_BYTES));
+    check_schema(schema, &mut room).map_err(refuse)?;
     Ok(fb_to_schema(schema))
 }
 
+/// Bytes that the decoded schema may take for each byte of the message, and in any case. The tables of a flatbuffer may share what they refer to, so that a few
+/// bytes could stand for gigabytes of names.
+const ROOM_BYTES: usize = 32;
+const LEAST_ROOM_BYTES: usize = 1 << 20;
+
+/// What a field takes besides its texts.
+const FIELD_BYTES: usize = 256;
+
+/// Bytes that the decoded schema may still take.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        self.0 = self.0.checked_sub(bytes).ok_or("its parts refer to the same bytes too often")?;
+        Ok(())
+    }
+
+    fn take_metadata<'a>(&mut self, mut pairs: impl Iterator<Item = KeyValue<'a>>) -> Result<(), String> {
+        let length = |text: Option<&str>| text.map_or(0, str::len);
+        pairs.try_for_each(|pair| self.take(FIELD_BYTES + length(pair.key()) + length(pair.value())))
+    }
+}
+
 /// Arrow's own conversion panics on what it does not expect, so everything that it expects is proven first.
-fn check_schema(schema: SchemaMessage<'_>) -> Result<(), String> {
+fn check_schema(schema: SchemaMessage<'_>, room: &mut Room) -> Result<(), String> {
     if schema.endianness() != Endianness::Little {
         return Err("it is not little-endian".into());
     }
     let fields = schema.fields().ok_or("it has no fields")?;
-    fields.iter().try_for_each(|field| check_field(field, 0))
+    room.take_metadata(schema.custom_metadata().into_iter().flatten())?;
+    fields.iter().try_for_each(|field| check_field(field, 0, 0, room))
 }
 
-fn check_field(field: Field<'_>, depth: usize) -> Result<(), String> {
+fn check_field(field: Field<'_>, depth: usize, path_bytes: usize, room: &mut Room) -> Result<(), String> {
     let name = field.name().unwrap_or_default();
+    // A node's path holds the names of all above it.
+    let path_bytes = path_bytes + name.len();
+    let zone = field.type_as_timestamp().and_then(|timestamp| timestamp.timezone());
+    room.take(FIELD_BYTES + name.len() + path_bytes + zone.map_or(0, str::len))?;
+    room.take_metadata(field.custom_metadata().into_iter().flatten())?;
     let refuse = |reason: &str| Err(format!("column {name}: {reason}"));
     if depth > MAX_DEPTH {
         return refuse("nested too deeply");
@@ -75,7 +106,7 @@ fn check_field(field: Field<'_>, depth: usize) -> Result<(), String> {
     }
     if let Some(children) = field.children() {
         for child in children {
-            check_field(child, depth + 1)?;
+            check_field(child, depth + 1, path_bytes, room)?;
         }
     }
     Ok(())
@@ -152,13 +183,12 @@ fn is_known_union(field: Field<'_>, child_count: usize) -> bool {
     let known_mode = [UnionMode::Dense, UnionMode::Sparse].contains(&union.mode());
     let ids_fit = match union.typeIds() {
         None => child_count <= 128,
+        Some(ids) if ids.len() != child_count => false,
         Some(ids) => {
             let mut sorted: Vec<i32> = ids.iter().collect();
             sorted.sort_unstable();
             sorted.dedup();
-            sorted.len() == child_count
-                && ids.len() == child_count
-                && sorted.iter().all(|id| (0..=127).contains(id))
+            sorted.len() == child_count && sorted.iter().all(|id| (0..=127).contains(id))
         }
     };
     known_mode && ids_fit

@@ -58,6 +58,34 @@ pub fn extremes(node: &Node, builder: &NodeBuilder) -> Option<(Vec<u8>, Vec<u8>)
     }
 }
 
+/// Compares two values as [`extremes`] stores them.
+#[must_use]
+pub fn compare(node: &Node, left: &[u8], right: &[u8]) -> Ordering {
+    let order = match &node.shape {
+        Shape::Boolean => Order::Unsigned,
+        // The last limb of a wide integer carries the sign of all of it.
+        Shape::Limbs(limbs) if !matches!(node.data_type, DataType::FixedSizeBinary(_)) => {
+            limbs.last().map_or(Order::None, |limb| limb.order)
+        }
+        _ => return left.cmp(right),
+    };
+    ascending(left, order).cmp(&ascending(right, order))
+}
+
+/// The bytes of a little-endian value, changed so that they ascend as unsigned bytes when the values do.
+fn ascending(value: &[u8], order: Order) -> Vec<u8> {
+    let mut bytes: Vec<u8> = value.iter().rev().copied().collect();
+    let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
+    if order == Order::Float && negative {
+        bytes.iter_mut().for_each(|byte| *byte = !*byte);
+    } else if matches!(order, Order::Float | Order::Signed)
+        && let Some(first) = bytes.first_mut()
+    {
+        *first ^= 0x80;
+    }
+    bytes
+}
+
 fn single<V: Value>(values: &[V], order: Order) -> (Vec<u8>, Vec<u8>) {
     let (min, max) = range(values, order);
     (min.as_bytes().to_vec(), max.as_bytes().to_vec())
@@ -123,4 +151,35 @@ fn byte_extremes<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>,
     }
     let (min, max) = both?;
     (min.len() <= MAX_VALUE_BYTES && max.len() <= MAX_VALUE_BYTES).then(|| (min.to_vec(), max.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::datatypes::Field;
+
+    use super::*;
+
+    fn ordered(data_type: DataType, ascending: &[&[u8]]) {
+        let node = Node::column(&Arc::new(Field::new("c", data_type, true))).unwrap();
+        for pair in ascending.windows(2) {
+            assert_eq!(compare(&node, pair[0], pair[1]), Ordering::Less, "{pair:?}");
+            assert_eq!(compare(&node, pair[1], pair[0]), Ordering::Greater, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn stored_values_compare_by_what_they_mean() {
+        let signed = [i32::MIN, -1, 0, 1, 256, i32::MAX].map(i32::to_le_bytes);
+        ordered(DataType::Int32, &signed.each_ref().map(|value| value.as_slice()));
+        let unsigned = [0, 1, 256, u32::MAX].map(u32::to_le_bytes);
+        ordered(DataType::UInt32, &unsigned.each_ref().map(|value| value.as_slice()));
+        let floats = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.0, f64::INFINITY].map(f64::to_le_bytes);
+        ordered(DataType::Float64, &floats.each_ref().map(|value| value.as_slice()));
+        let wide = [i128::MIN, -(1 << 70), -1, 0, 1 << 70].map(i128::to_le_bytes);
+        ordered(DataType::Decimal128(38, 0), &wide.each_ref().map(|value| value.as_slice()));
+        ordered(DataType::FixedSizeBinary(2), &[&[0, 255], &[1, 0]]);
+        ordered(DataType::Utf8, &[b"", b"a", b"ab", b"b"]);
+    }
 }

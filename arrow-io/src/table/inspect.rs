@@ -309,6 +309,8 @@ fn scalar(data_type: &DataType, bytes: &[u8]) -> Option<ArrayRef> {
         DataType::LargeUtf8 | DataType::LargeBinary => {
             builder(data_type).add_buffer(wide()).add_buffer(value)
         }
+        DataType::Boolean if !matches!(bytes, [0 | 1]) => return None,
+        other if other.primitive_width().is_some_and(|width| width != length) => return None,
         other => builder(other).add_buffer(value),
     };
     data.build().ok().map(make_array)

@@ -25,6 +25,8 @@ pub struct Table {
     registry: &'static Registry,
     schema: SchemaRef,
     columns: Vec<OnceLock<LoadedColumn>>,
+    /// The first row behind each row group: a file can have a million of them, and none may cost a search through all.
+    row_group_ends: Vec<u64>,
 }
 
 /// What to read of a table, and how.
@@ -72,7 +74,16 @@ impl Table {
             return Err(TableError::Schema { reason });
         }
         let columns = (0..found).map(|_| OnceLock::new()).collect();
-        Ok(Self { container, registry, schema: Arc::new(schema), columns })
+        // The footer is proven: the sum does not overflow.
+        let row_group_ends = container
+            .row_groups()
+            .iter()
+            .scan(0_u64, |end, rows| {
+                *end = end.saturating_add(*rows);
+                Some(*end)
+            })
+            .collect();
+        Ok(Self { container, registry, schema: Arc::new(schema), columns, row_group_ends })
     }
 
     /// The schema, exactly as it was written.
@@ -185,12 +196,16 @@ impl Table {
 
     /// Index, first row and number of rows of each row group.
     pub(super) fn row_group_starts(&self) -> impl Iterator<Item = (u32, u64, u64)> + '_ {
-        let mut start = 0;
-        (0_u32..).zip(self.row_groups()).map(move |(index, &rows)| {
-            let group = (index, start, rows);
-            start += rows;
-            group
-        })
+        let groups = (0_u32..).zip(self.row_groups()).zip(&self.row_group_ends);
+        groups.map(|((index, &rows), end)| (index, end - rows, rows))
+    }
+
+    /// Index, first row and number of rows of the row group that holds `row`.
+    fn row_group_of(&self, row: u64) -> Option<(u32, u64, u64)> {
+        let index = self.row_group_ends.partition_point(|&end| end <= row);
+        let rows = *self.row_groups().get(index)?;
+        // The footer counts row groups in 32 bits.
+        Some((u32::try_from(index).ok()?, self.row_group_ends.get(index)? - rows, rows))
     }
 
     /// Decodes slots of one row group: columns in parallel.
@@ -259,7 +274,12 @@ fn joined(indexes: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
     ranges
 }
 
-fn batch(schema: &SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, TableError> {
+/// A batch of decoded columns: Arrow refuses nulls where the schema allows none.
+pub(super) fn batch(
+    schema: &SchemaRef,
+    arrays: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, TableError> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
         .map_err(|source| TableError::Arrow { column: "*".into(), source })
@@ -317,8 +337,7 @@ impl<T: Deref<Target = Table>> TableBatches<T> {
     }
 
     fn next_window(&mut self) -> Result<RecordBatch, TableError> {
-        let group = self.table.row_group_starts().find(|(_, start, rows)| self.position < start + rows);
-        let Some((row_group, start, rows)) = group else {
+        let Some((row_group, start, rows)) = self.table.row_group_of(self.position) else {
             return Err(TableError::NoRow { row: self.position, row_count: self.table.row_count() });
         };
         let left = self.end.min(start + rows) - self.position;

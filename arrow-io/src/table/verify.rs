@@ -1,14 +1,18 @@
 //! Proves all of a file: every byte under its checksum, every value decoded, every statistic true.
 
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::datatypes::Schema;
 use codec_core::statistics::{range, union};
 use codec_core::{Block, BlockError, BufferError, Value};
 use format_spec::{BufferEntry, Kind, NodeChunk, Order, Role};
 use rayon::prelude::*;
 
-use super::reader::{ReadOptions, Table};
+use super::reader::{ReadOptions, Table, batch};
 use crate::columns::build::{Coding, NodeBuilder};
 use crate::columns::read::{Budget, ChunkReader, LoadedColumn, role_name};
-use crate::columns::statistics::extremes;
+use crate::columns::statistics::{compare, extremes};
 use crate::columns::tree::{Node, Shape};
 use crate::error::TableError;
 
@@ -43,6 +47,8 @@ impl Table {
             .par_iter()
             .map(|column| {
                 let counts = self.verify_blocks(column)?;
+                // A column of its own, whose decoded dictionaries go when it is proven.
+                let column = &LoadedColumn::new(column.node.clone(), column.section.clone())?;
                 for (row_group, _, rows) in self.row_group_starts() {
                     self.verify_chunk(column, row_group, rows)?;
                     progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, steps);
@@ -79,13 +85,18 @@ impl Table {
         Ok((block_count, tile_count))
     }
 
-    /// Decodes a column's row group and compares the counts and statistics of all its nodes with the values.
+    /// Decodes a column's row group, some rows at once, and compares the counts and statistics of all its nodes with the values.
     fn verify_chunk(&self, column: &LoadedColumn, row_group: u32, rows: u64) -> Result<(), TableError> {
-        let mut builder = NodeBuilder::new(&column.node, &mut |_| Coding::Direct);
+        let nodes = column.node.preorder();
+        let schema = Arc::new(Schema::new(vec![column.node.field.clone()]));
+        let mut totals = vec![Totals::default(); nodes.len()];
+        // Columns are proven in parallel, and what is decoded is collected a second time for its statistics.
+        let memory = ReadOptions::default().memory_bytes / 2;
+        let share = (memory / rayon::current_num_threads() as u64).max(LEAST_SHARE);
+        let mut window = rows.min((share / 4 / arrow_bytes_per_row(column, row_group, rows)).max(1));
         let mut start = 0;
-        let mut window = rows;
         while start < rows {
-            let budget = Budget::new(ReadOptions::default().memory_bytes);
+            let budget = Budget::new(if window == 1 { memory } else { share });
             let reader = ChunkReader {
                 container: self.container(),
                 registry: self.registry(),
@@ -98,33 +109,23 @@ impl Table {
                 Err(error) if error.wants_fewer_rows() && window > 1 => window = window.div_ceil(4),
                 Err(error) => return Err(error),
                 Ok(array) => {
+                    batch(&schema, vec![array.clone()], array.len())?;
+                    let mut builder = NodeBuilder::new(&column.node, &mut |_| Coding::Direct);
                     builder.append(&column.node, &array)?;
+                    add(&column.node, &builder, &mut totals);
                     start = end;
                 }
             }
         }
-        self.verify_statistics(column, &column.node, &builder, row_group)
-    }
-
-    fn verify_statistics(
-        &self,
-        column: &LoadedColumn,
-        node: &Node,
-        builder: &NodeBuilder,
-        row_group: u32,
-    ) -> Result<(), TableError> {
-        if let Some(chunk) = column.section.node_chunk(row_group, node.index) {
-            let lie = lie(node, chunk, builder, column.section.statistics(chunk));
-            if let Some(what) = lie {
+        for (node, totals) in nodes.into_iter().zip(&totals) {
+            let Some(chunk) = column.section.node_chunk(row_group, node.index) else { continue };
+            if let Some(what) = totals.lie(chunk, column.section.statistics(chunk)) {
                 let reason = format!("its {what} in the file is not that of the values");
                 let place = format!("row group {row_group}");
                 return Err(TableError::Values { column: node.path.clone(), place, reason });
             }
         }
-        let children = node.children.iter().zip(&builder.children);
-        children
-            .into_iter()
-            .try_for_each(|(node, builder)| self.verify_statistics(column, node, builder, row_group))
+        Ok(())
     }
 
     fn verify_dictionaries(&self, column: &LoadedColumn) -> Result<(), TableError> {
@@ -146,28 +147,83 @@ impl Table {
     }
 }
 
-/// Which count or statistic of a chunk is not that of the values, if one is not.
-fn lie(
-    node: &Node,
-    chunk: &NodeChunk,
-    builder: &NodeBuilder,
-    stored: Option<(&[u8], &[u8])>,
-) -> Option<&'static str> {
-    if builder.slot_count != chunk.slot_count.get() {
-        return Some("slot_count");
+/// Memory that a column's rows may take at least, however many columns are proven at once.
+const LEAST_SHARE: u64 = 16 << 20;
+
+/// Arrow bytes of a row of a column in a row group, as the file reports them; at least 1.
+fn arrow_bytes_per_row(column: &LoadedColumn, row_group: u32, rows: u64) -> u64 {
+    let chunks = (0..column.section.node_count).filter_map(|node| column.section.node_chunk(row_group, node));
+    let bytes = chunks.fold(0_u64, |sum, chunk| sum.saturating_add(chunk.arrow_bytes.get()));
+    (bytes / rows.max(1)).max(1)
+}
+
+/// What the values of a node in one row group add up to.
+#[derive(Debug, Clone, Default)]
+struct Totals {
+    slot_count: u64,
+    null_count: u64,
+    nan_count: u64,
+    extremes: Extremes,
+}
+
+/// Smallest and largest of the values so far, as the file stores them.
+#[derive(Debug, Clone, Default)]
+enum Extremes {
+    /// There was no value.
+    #[default]
+    None,
+    Known(Vec<u8>, Vec<u8>),
+    /// The type has none, or some were too long to be stored.
+    Unknown,
+}
+
+/// Adds what `builder` has collected of `node` and all below it; `totals` are in preorder.
+fn add(node: &Node, builder: &NodeBuilder, totals: &mut [Totals]) {
+    if let Some(totals) = usize::try_from(node.index).ok().and_then(|index| totals.get_mut(index)) {
+        totals.add(node, builder);
     }
-    if builder.null_count != chunk.null_count.get() {
-        return Some("null_count");
+    for (child, builder) in node.children.iter().zip(&builder.children) {
+        add(child, builder, totals);
     }
-    if builder.nan_count != chunk.nan_count.get() {
-        return Some("nan_count");
+}
+
+impl Totals {
+    fn add(&mut self, node: &Node, builder: &NodeBuilder) {
+        self.slot_count += builder.slot_count;
+        self.null_count += builder.null_count;
+        self.nan_count += builder.nan_count;
+        if builder.slot_count == builder.null_count + builder.nan_count {
+            return;
+        }
+        self.extremes = match (std::mem::take(&mut self.extremes), extremes(node, builder)) {
+            (Extremes::None, Some((min, max))) => Extremes::Known(min, max),
+            (Extremes::Known(low, high), Some((min, max))) => Extremes::Known(
+                if compare(node, &min, &low).is_lt() { min } else { low },
+                if compare(node, &max, &high).is_gt() { max } else { high },
+            ),
+            _ => Extremes::Unknown,
+        };
     }
-    let (min, max) = stored?;
-    let (true_min, true_max) = extremes(node, builder).unwrap_or_default();
-    if min != true_min {
-        return Some("min");
+
+    /// Which count or statistic of a chunk is not that of the values, if one is not.
+    fn lie(&self, chunk: &NodeChunk, stored: Option<(&[u8], &[u8])>) -> Option<&'static str> {
+        if self.slot_count != chunk.slot_count.get() {
+            return Some("slot_count");
+        }
+        if self.null_count != chunk.null_count.get() {
+            return Some("null_count");
+        }
+        if self.nan_count != chunk.nan_count.get() {
+            return Some("nan_count");
+        }
+        match (stored, &self.extremes) {
+            (None, _) => None,
+            (Some((min, _)), Extremes::Known(true_min, _)) if min != true_min => Some("min"),
+            (Some((_, max)), Extremes::Known(_, true_max)) if max != true_max => Some("max"),
+            (Some(_), Extremes::Known(..)) => None,
+            (Some(_), Extremes::None | Extremes::Unknown) => Some("statistics"),
+        }
     }
-    (max != true_max).then_some("max")
 }
 
 /// The order that the blocks of each buffer must have: SPEC.md section 6.

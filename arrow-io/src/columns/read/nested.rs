@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, UnionArray};
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::DataType;
 
-use super::strings::{Extents, narrow_offsets, wide_offsets};
+use super::strings::{Extents, OFFSET_BYTES, narrow_offsets, wide_offsets};
 use super::{ChunkReader, Slots, build};
 use crate::columns::tree::Node;
 use crate::error::TableError;
@@ -25,7 +25,7 @@ impl ChunkReader<'_> {
         let whole = slots.reach_the_end();
         self.check_covered(node, whole, end, child_slots)?;
         let child = self.node(child, &ranges, child_slots)?.to_data();
-        self.budget.charge(node, lengths.len() as u64 * 16)?;
+        self.budget.charge(node, lengths.len() as u64 * 2 * OFFSET_BYTES)?;
         let data = slots.data(node).add_child_data(child);
         let data = match node.data_type {
             DataType::LargeList(_) => data.add_buffer(wide_offsets(&lengths)),

@@ -9,23 +9,37 @@ use arrow::compute::{SortOptions, cast, take};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-use super::build;
+use super::{Budget, build};
 use crate::columns::tree::Node;
 use crate::error::TableError;
 
+/// Bytes of a slot's key or run end, and of what finds equal values.
+const SLOT_BYTES: u64 = 16;
+
 /// `array`, of a node's plain type, as `data_type`.
-pub(super) fn restore(node: &Node, data_type: &DataType, array: ArrayRef) -> Result<ArrayRef, TableError> {
+pub(super) fn restore(
+    node: &Node,
+    data_type: &DataType,
+    array: ArrayRef,
+    budget: &Budget,
+) -> Result<ArrayRef, TableError> {
+    if !matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..)) {
+        return Ok(array);
+    }
+    // The distinct values are copied: at most all of them.
+    let slot_bytes = (array.len() as u64).saturating_mul(SLOT_BYTES);
+    budget.charge(node, slot_bytes.saturating_add(array.get_array_memory_size() as u64))?;
     let failed = |source| match source {
         ArrowError::DictionaryKeyOverflowError => TableError::TooManyRows { column: node.path.clone() },
         source => TableError::Arrow { column: node.path.clone(), source },
     };
     match data_type {
         DataType::Dictionary(key, values) => {
-            let array = restore(node, values, array)?;
+            let array = restore(node, values, array, budget)?;
             dictionary(key, values, &array).map_err(failed)
         }
         DataType::RunEndEncoded(run_ends, values) => {
-            let array = restore(node, values.data_type(), array)?;
+            let array = restore(node, values.data_type(), array, budget)?;
             let (ends, values) = runs(&array).map_err(failed)?;
             let ends = run_ends_array(run_ends.data_type(), ends)
                 .ok_or_else(|| TableError::TooManyRows { column: node.path.clone() })?;

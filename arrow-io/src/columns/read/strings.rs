@@ -13,9 +13,27 @@ use arrow::datatypes::{ArrowDictionaryKeyType, DataType};
 use format_spec::{BufferEntry, Encoding};
 
 use super::buffers::check_dictionary;
-use super::{ChunkReader, Slots, build, restore};
+use super::{Budget, ChunkReader, Slots, build, restore};
 use crate::columns::tree::Node;
 use crate::error::TableError;
+
+/// Bytes of a slot's length while it is decoded.
+const LENGTH_BYTES: u64 = 8;
+
+/// Bytes of a slot's offset in an array.
+pub(super) const OFFSET_BYTES: u64 = 8;
+
+/// Bytes of a slot's view in an array.
+const VIEW_BYTES: u64 = 16;
+
+/// Bytes of a dictionary's entry besides its own: its end, length, offset and view.
+const DICTIONARY_ENTRY_BYTES: u64 = 40;
+
+/// Bytes of memory that a dictionary gets without being charged for each of its bytes in the file.
+const EARNED_BYTES: u64 = 16;
+
+/// Bytes of a slot that names an entry of a dictionary: its code, and its key, offset or view.
+const CODED_SLOT_BYTES: u64 = 4 + 16;
 
 /// Where slots are in the bytes or child slots that their ends count.
 pub(super) struct Extents {
@@ -43,7 +61,7 @@ impl ChunkReader<'_> {
             }
             _ => arrow::array::new_empty_array(&node.data_type),
         };
-        restore::restore(node, node.field.data_type(), array)
+        restore::restore(node, node.field.data_type(), array, self.budget)
     }
 
     /// Where the slots of `ranges` are in what the ends count; all of it below `limit`.
@@ -59,6 +77,7 @@ impl ChunkReader<'_> {
         let wanted: Vec<Range<u64>> =
             ranges.iter().filter(|range| !range.is_empty()).map(with_start).collect();
         let decoded = self.ends(node, ends, &wanted)?;
+        self.budget.charge(node, decoded.len() as u64 * LENGTH_BYTES)?;
         let mut extents = Extents { lengths: Vec::with_capacity(decoded.len()), ranges: Vec::new(), end: 0 };
         let mut rest = decoded.as_slice();
         for range in ranges.iter().filter(|range| !range.is_empty()) {
@@ -109,7 +128,9 @@ impl ChunkReader<'_> {
         if entry.value_width == 64 {
             return self.decode(node, entry, ranges);
         }
-        Ok(self.decode::<u32>(node, entry, ranges)?.into_iter().map(u64::from).collect())
+        let narrow = self.decode::<u32>(node, entry, ranges)?;
+        self.budget.charge(node, narrow.len() as u64 * LENGTH_BYTES)?;
+        Ok(narrow.into_iter().map(u64::from).collect())
     }
 
     fn coded_strings(&self, node: &Node, slots: &Slots<'_>) -> Result<ArrayRef, TableError> {
@@ -117,6 +138,8 @@ impl ChunkReader<'_> {
             return Ok(arrow::array::new_empty_array(node.field.data_type()));
         };
         let values = self.dictionary(node, slots.chunk.dictionary.get())?;
+        // The codes in 32 bits, and what names the entries by them: keys, offsets or views.
+        self.budget.charge(node, (slots.length as u64).saturating_mul(CODED_SLOT_BYTES))?;
         let codes: Vec<u32> = match entry.value_width {
             8 => self.decode::<u8>(node, entry, slots.ranges)?.into_iter().map(u32::from).collect(),
             16 => self.decode::<u16>(node, entry, slots.ranges)?.into_iter().map(u32::from).collect(),
@@ -137,7 +160,7 @@ impl ChunkReader<'_> {
         let codes = UInt32Array::new(codes.into(), slots.nulls.clone());
         let array = arrow::compute::take(&values, &codes, None)
             .map_err(|source| TableError::Arrow { column: node.path.clone(), source })?;
-        restore::restore(node, node.field.data_type(), array)
+        restore::restore(node, node.field.data_type(), array, self.budget)
     }
 
     /// Charges what the entries' copies take: a code of one byte can name an entry of megabytes.
@@ -165,17 +188,36 @@ impl ChunkReader<'_> {
         else {
             return Err(self.impossible(node, format!("no dictionary {index}")));
         };
-        if let Some(values) = cell.get() {
-            return Ok(values.clone());
-        }
         if entry.node.get() != node.index {
             return Err(self.impossible(node, format!("dictionary {index} belongs to another node")));
         }
         let buffers = self.column.section.dictionary_buffers(entry);
-        check_dictionary(buffers, entry.entry_count.get(), entry.is_ordered())
+        let entry_count = entry.entry_count.get();
+        check_dictionary(buffers, entry_count, entry.is_ordered())
             .map_err(|source| self.refuse(node, source))?;
-        let values = self.dictionary_values(node, buffers, entry.entry_count.get()).map_err(of_dictionary)?;
+        self.charge_dictionary(node, buffers, entry_count)?;
+        if let Some(values) = cell.get() {
+            return Ok(values.clone());
+        }
+        // What it takes is charged above.
+        let reader = ChunkReader { budget: &Budget::new(u64::MAX), ..*self };
+        let values = reader.dictionary_values(node, buffers, entry_count).map_err(of_dictionary)?;
         Ok(cell.get_or_init(|| values).clone())
+    }
+
+    /// Charges what a dictionary takes beyond what its bytes in the file have earned. As it stays in memory it is charged again whenever it is used: else the
+    /// dictionaries of many columns could each be within the limit.
+    fn charge_dictionary(
+        &self,
+        node: &Node,
+        buffers: &[BufferEntry],
+        entry_count: u64,
+    ) -> Result<(), TableError> {
+        let blocks = buffers.iter().flat_map(|buffer| self.column.section.buffer_blocks(buffer));
+        let stored: u64 = blocks.map(|block| u64::from(block.block_bytes.get())).sum();
+        let bytes = buffers.get(1).map_or(0, |bytes| bytes.value_count.get());
+        let taken = entry_count.saturating_mul(DICTIONARY_ENTRY_BYTES).saturating_add(bytes);
+        self.budget.charge(node, taken.saturating_sub(stored.saturating_mul(EARNED_BYTES)))
     }
 
     fn dictionary_values(
@@ -264,7 +306,8 @@ fn byte_array(
         DataType::BinaryView => (DataType::LargeBinary, true),
         other => (other.clone(), false),
     };
-    reader.budget.charge(node, lengths.len() as u64 * 16)?;
+    let slot_bytes = if view { OFFSET_BYTES + VIEW_BYTES } else { OFFSET_BYTES };
+    reader.budget.charge(node, lengths.len() as u64 * slot_bytes)?;
     let offsets = match data_type {
         DataType::Utf8 | DataType::Binary => narrow_offsets(node, lengths)?,
         _ => wide_offsets(lengths),
