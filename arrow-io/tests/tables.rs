@@ -220,6 +220,25 @@ fn a_batch_that_is_not_the_tables_is_refused_by_column() {
 }
 
 #[test]
+fn nulls_among_the_values_of_a_dictionary_or_runs_are_nulls() {
+    let values: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
+    let keys = Int32Array::from(vec![0, 1, 0]);
+    let ends = Int32Array::from(vec![2, 3]);
+    let arrays: [ArrayRef; 2] = [
+        Arc::new(DictionaryArray::new(keys, values.clone())),
+        Arc::new(RunArray::try_new(&ends, &values).unwrap()),
+    ];
+    for array in arrays {
+        let field = Field::new("c", array.data_type().clone(), false);
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap();
+        let mut writer =
+            TableWriter::new(Vec::new(), batch.schema(), &REGISTRY, WriterOptions::default()).unwrap();
+        let error = writer.write(&batch).unwrap_err();
+        assert!(matches!(error, TableError::UnexpectedNull { ref column } if column == "c"), "{error}");
+    }
+}
+
+#[test]
 fn any_read_and_seek_will_do() {
     let batch = every_type(300);
     let bytes = written(std::slice::from_ref(&batch), WriterOptions::default());

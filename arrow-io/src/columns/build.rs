@@ -120,10 +120,15 @@ impl NodeBuilder {
     /// Appends all slots of `array`, whose type is the node's.
     ///
     /// # Errors
-    /// Arrow cannot flatten a dictionary or run ends.
+    /// Arrow cannot flatten a dictionary or run ends, or their values are null where none may be.
     pub fn append(&mut self, node: &Node, array: &ArrayRef) -> Result<(), TableError> {
         let arrow = |source| TableError::Arrow { column: node.path.clone(), source };
+        let declared = array.null_count();
         let array = &flatten(array).map_err(arrow)?;
+        // A dictionary or run-end array says nothing of the nulls among its values.
+        if !node.field.is_nullable() && array.null_count() > declared {
+            return Err(TableError::UnexpectedNull { column: node.path.clone() });
+        }
         let nulls = if node.shape == Shape::Null { None } else { array.nulls() };
         self.append_validity(node, array.len(), nulls);
         match &node.shape {
