@@ -60,12 +60,13 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self, ContainerError> {
         let failed =
             |source| ContainerError::File { action: "open", path: path.display().to_string(), source };
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
+        // Looked at before it is opened: opening a pipe waits for its writer.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
             return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
         }
-        Ok(Self { bytes: Bytes::File(file), length: metadata.len() })
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        Ok(Self { bytes: Bytes::File(file), length })
     }
 
     /// A file, mapped into memory: blocks are used where they lie, without a copy.
