@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use format_spec::{Kind, Layout, Order};
+use format_spec::{FormatError, Kind, Layout, Order};
 use rayon::prelude::*;
 
 use crate::{
@@ -205,9 +205,19 @@ fn with_block<S: BlockSource>(
             let (found, expected) = (found.value_width.into(), expected.value_width.into());
             return Err(BlockError::Unexpected { field, found, expected });
         }
+        check_tile_size(&block, source.values_per_block())?;
         decode(block)
     });
     decoded.map_err(|source| BufferError::Block { block_index, source })
+}
+
+/// Tiles never reach across blocks: every block but the last is full of whole tiles.
+fn check_tile_size(block: &Block<'_>, values_per_block: u32) -> Result<(), BlockError> {
+    if values_per_block.is_multiple_of(block.view().tile_size()) {
+        return Ok(());
+    }
+    let (what, field) = ("buffer", "values_per_block");
+    Err(FormatError::Field { what, field, found: values_per_block.into() }.into())
 }
 
 fn check_request<V: Value, S: BlockSource>(source: &S, end: u64) -> Result<(), BufferError<S::Error>> {

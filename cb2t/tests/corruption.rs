@@ -1,0 +1,166 @@
+//! Every kind of accident to every bit of small files: it is found, and nothing wrong is ever read.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::cast_possible_truncation)]
+
+mod samples;
+mod surgery;
+
+use codec_core::conformance::Random;
+use rayon::prelude::*;
+use samples::{Outcome, Sample, every_type_alone, golden_files, is_same, look, outcome, shapes};
+use surgery::{Anatomy, Part, mutate};
+
+/// Runs `check` on every sample, in parallel.
+fn each_sample(check: impl Fn(&Sample) + Send + Sync) {
+    every_type_alone().par_iter().chain(shapes().par_iter()).for_each(check);
+}
+
+/// Damage that is not sealed is found by the proof, and reading gives an error or the old values.
+fn assert_found(sample: &Sample, damaged: &[u8], place: &dyn Fn() -> String) {
+    let Outcome { verified, read } = outcome(damaged, place);
+    assert!(verified.is_err(), "not found: {}", place());
+    if let Ok(batches) = read {
+        assert!(is_same(&batches, &sample.batch), "other values: {}", place());
+    }
+}
+
+#[test]
+fn the_samples_are_sound() {
+    each_sample(|sample| {
+        let Outcome { verified, read } = outcome(&sample.bytes, &|| sample.name.clone());
+        verified.unwrap_or_else(|error| panic!("{}: {error}", sample.name));
+        assert!(is_same(&read.unwrap(), &sample.batch), "{}", sample.name);
+    });
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    each_sample(|sample| {
+        let mut damaged = sample.bytes.clone();
+        for position in 0..damaged.len() {
+            for bit in 0..8 {
+                damaged[position] ^= 1 << bit;
+                assert_found(sample, &damaged, &|| format!("{}: bit {bit} of byte {position}", sample.name));
+                damaged[position] ^= 1 << bit;
+            }
+        }
+    });
+}
+
+#[test]
+fn every_byte_that_becomes_zeros_or_ones_is_found() {
+    each_sample(|sample| {
+        let mut damaged = sample.bytes.clone();
+        for position in 0..damaged.len() {
+            let old = damaged[position];
+            for new in [0x00, 0xFF] {
+                damaged[position] = new;
+                if new != old {
+                    assert_found(sample, &damaged, &|| format!("{}: byte {position} is {new}", sample.name));
+                }
+            }
+            damaged[position] = old;
+        }
+    });
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    each_sample(|sample| {
+        for length in 0..sample.bytes.len() {
+            let error = cb2t::open_bytes(sample.bytes[..length].to_vec()).err();
+            assert!(error.is_some(), "{}: {length} bytes are a file", sample.name);
+        }
+    });
+}
+
+#[test]
+fn what_is_behind_the_end_or_before_the_beginning_is_refused() {
+    each_sample(|sample| {
+        for extra in [&[0_u8][..], &[0; 64], b"\ncb2tend"] {
+            assert!(cb2t::open_bytes([&sample.bytes, extra].concat()).is_err(), "{}", sample.name);
+            assert!(cb2t::open_bytes([extra, &sample.bytes].concat()).is_err(), "{}", sample.name);
+        }
+    });
+}
+
+#[test]
+fn flipped_bits_of_golden_files_are_found() {
+    golden_files().par_iter().for_each(|(name, bytes)| {
+        // A step that is no divisor of any structure's length.
+        let mut random = Random(bytes.len() as u64);
+        let step = (bytes.len() / 60).max(1) | 1;
+        for position in (0..bytes.len()).step_by(step) {
+            let mut damaged = bytes.clone();
+            damaged[position] ^= 1 << (random.draw() % 8);
+            let error = cb2t::open_bytes(damaged).and_then(|table| table.verify(&|_, _| {})).err();
+            assert!(error.is_some(), "{name}: a bit of byte {position} was not found");
+        }
+    });
+}
+
+/// Values at the edges of what fields can mean.
+const EDGES: [u64; 12] =
+    [0, 1, 2, 7, 0xFF, 0xFFFF, 0x7FFF_FFFF, 0xFFFF_FFFF, 0x1_0000_0000, 1 << 60, 1 << 63, u64::MAX];
+
+/// With every checksum right, a changed field is an error or gives other values of the type, and what is proven can be read.
+#[test]
+fn every_field_at_its_edges_gives_errors_or_values() {
+    each_sample(|sample| {
+        let anatomy = Anatomy::of(&sample.bytes).unwrap();
+        for place in anatomy.places.iter().filter(|place| place.part != Part::Schema) {
+            for width in [1, 4, 8] {
+                // Tables of many entries are all alike: their first entries stand for them.
+                let reach = place.range.len().min(2 * place.entry_bytes.max(16));
+                for offset in (0..=reach.saturating_sub(width)).step_by(width) {
+                    for edge in EDGES.into_iter().filter(|edge| width == 8 || edge >> (8 * width) == 0) {
+                        let at = place.range.start + offset;
+                        let mut damaged = sample.bytes.clone();
+                        let Some(field) = damaged.get_mut(at..at + width) else { continue };
+                        field.copy_from_slice(&edge.to_le_bytes()[..width]);
+                        anatomy.seal(&mut damaged);
+                        let place =
+                            || format!("{}: {:?} at {at} is {edge} in {width}", sample.name, place.part);
+                        assert_error_or_values(&damaged, &place);
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn random_damage_of_structures_gives_errors_or_values() {
+    each_sample(|sample| {
+        for seed in 0..300 {
+            let mut damaged = sample.bytes.clone();
+            let done = mutate::mutate(&mut damaged, &mut Random(seed)).unwrap();
+            let place = || format!("{}: seed {seed}: {done}", sample.name);
+            assert_error_or_values(&damaged, &place);
+        }
+    });
+}
+
+fn assert_error_or_values(damaged: &[u8], place: &dyn Fn() -> String) {
+    let Outcome { verified, read } = outcome(damaged, place);
+    look(damaged, place);
+    if let Err(error) = read {
+        assert!(!error.is_empty(), "{}", place());
+        assert!(verified.is_err(), "proven, but cannot be read: {error}: {}", place());
+    }
+}
+
+/// With a schema of other bytes and the checksum right: another schema, or an error.
+#[test]
+fn damaged_schemas_give_errors_or_values() {
+    each_sample(|sample| {
+        let anatomy = Anatomy::of(&sample.bytes).unwrap();
+        let Some(schema) = anatomy.all(Part::Schema).next() else { return };
+        let mut random = Random(1);
+        for position in schema.range.clone() {
+            let mut damaged = sample.bytes.clone();
+            damaged[position] ^= 1 << (random.draw() % 8);
+            anatomy.seal(&mut damaged);
+            assert_error_or_values(&damaged, &|| format!("{}: schema byte {position}", sample.name));
+        }
+    });
+}
