@@ -1,6 +1,7 @@
 //! Scheme decimal: floats as integers at one exponent.
 
 use codec_core::Value;
+use codec_core::packing::vectors::{self, Kernel};
 use codec_core::packing::{best_reference, lanes};
 use zerocopy::IntoBytes;
 
@@ -109,16 +110,30 @@ fn exception_bits<V: Value>() -> u32 {
 
 /// Turns integers at `exponent` into floats, in place.
 pub fn to_floats<F: Float>(integers: &mut [F::Bits], exponent: i8) {
-    // One loop for each operation, so that none branches on a value.
-    match Power::<F>::of(exponent) {
-        Power::Divide(power) => {
-            for value in integers {
-                *value = F::from_integer(*value, Power::Divide(power));
+    vectors::run(ToFloats { integers, power: Power::<F>::of(exponent) });
+}
+
+struct ToFloats<'v, F: Float> {
+    integers: &'v mut [F::Bits],
+    power: Power<F>,
+}
+
+impl<F: Float> Kernel for ToFloats<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // One loop for each operation, so that none branches on a value.
+        match self.power {
+            Power::Divide(power) => {
+                for value in self.integers {
+                    *value = F::from_integer(*value, Power::Divide(power));
+                }
             }
-        }
-        Power::Multiply(power) => {
-            for value in integers {
-                *value = F::from_integer(*value, Power::Multiply(power));
+            Power::Multiply(power) => {
+                for value in self.integers {
+                    *value = F::from_integer(*value, Power::Multiply(power));
+                }
             }
         }
     }
@@ -142,30 +157,26 @@ impl<V: Value> Decimal<V> {
         let mut integers = nearest_integers::<F>(values, exponent);
         let mut restored = integers.clone();
         to_floats::<F>(&mut restored, exponent);
-        let fits: Vec<bool> =
-            restored.iter().zip(values).map(|(restored, value)| restored == value).collect();
-        let good: Vec<V> =
-            integers.iter().zip(&fits).filter(|(_, fits)| **fits).map(|(&integer, _)| integer).collect();
-        let (reference, bit_width) = narrowest(&good);
-        let mask = u64::MAX.checked_shr(u64::BITS - bit_width).unwrap_or(0);
-        let mut tile = Self {
-            exponent,
-            reference,
-            bit_width,
-            integers: Vec::new(),
-            exception_values: Vec::new(),
-            exception_positions: Vec::new(),
+        let (reference, bit_width) = if restored == values {
+            narrowest(&integers)
+        } else {
+            let all = integers.iter().zip(restored.iter().zip(values));
+            let fitting: Vec<V> =
+                all.filter(|(_, (left, right))| left == right).map(|(&fits, _)| fits).collect();
+            narrowest(&fitting)
         };
-        for (position, ((integer, &value), fits)) in (0_u16..).zip(integers.iter_mut().zip(values).zip(fits))
+        let mask = u64::MAX.checked_shr(u64::BITS - bit_width).unwrap_or(0);
+        let (mut exception_values, mut exception_positions) = (Vec::new(), Vec::new());
+        for (position, ((integer, restored), &value)) in
+            (0_u16..).zip(integers.iter_mut().zip(restored).zip(values))
         {
-            if !fits || integer.wrapping_sub(reference).to_u64() > mask {
+            if restored != value || integer.wrapping_sub(reference).to_u64() > mask {
                 *integer = reference;
-                tile.exception_values.push(value);
-                tile.exception_positions.push(position);
+                exception_values.push(value);
+                exception_positions.push(position);
             }
         }
-        tile.integers = integers;
-        tile
+        Self { exponent, reference, bit_width, integers, exception_values, exception_positions }
     }
 
     /// Appends the tile.
@@ -186,33 +197,68 @@ impl<V: Value> Decimal<V> {
     }
 }
 
-/// [`nearest_integer`] of all values, without a branch in the loops.
+/// [`nearest_integer`] of all values.
 fn nearest_integers<F: Float>(values: &[F::Bits], exponent: i8) -> Vec<F::Bits> {
+    let mut integers = values.to_vec();
     let power = f64::power_of_ten(exponent.unsigned_abs());
-    if exponent < 0 {
-        values.iter().map(|&value| rounded::<F>(F::widened(value) / power)).collect()
-    } else {
-        values.iter().map(|&value| rounded::<F>(F::widened(value) * power)).collect()
+    vectors::run(ToIntegers::<F> { values: &mut integers, is_divided: exponent < 0, power });
+    integers
+}
+
+struct ToIntegers<'v, F: Float> {
+    values: &'v mut [F::Bits],
+    is_divided: bool,
+    power: f64,
+}
+
+impl<F: Float> Kernel for ToIntegers<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        if self.is_divided {
+            for value in self.values {
+                *value = rounded::<F>(F::widened(*value) / self.power);
+            }
+        } else {
+            for value in self.values {
+                *value = rounded::<F>(F::widened(*value) * self.power);
+            }
+        }
     }
 }
 
 /// Reference and bit width that take the fewest bits when what does not fit becomes an exception: all integers fit, or all but the largest few.
 fn narrowest<V: Value>(integers: &[V]) -> (V, u32) {
     let (reference, widest) = best_reference(integers);
-    // How many residuals need exactly so many bits.
-    let mut counts = [0_u32; 65];
-    for integer in integers {
-        let bits = u64::BITS - integer.wrapping_sub(reference).to_u64().leading_zeros();
-        if let Some(count) = counts.get_mut(bits as usize) {
-            *count += 1;
+    let value_count = integers.len() as u64;
+    let mut best = (value_count * u64::from(widest), widest);
+    for bit_width in (0..widest).rev() {
+        let wider = vectors::run(CountWider { integers, reference, bit_width });
+        let exceptions = wider * u64::from(exception_bits::<V>());
+        // Narrower still, there are only more of them.
+        if exceptions >= best.0 {
+            break;
         }
-    }
-    let value_count = u64::try_from(integers.len()).unwrap_or(u64::MAX);
-    let (mut wider, mut best) = (0_u64, (u64::MAX, widest));
-    for (bit_width, &count) in (0..=u64::BITS).rev().zip(counts.iter().rev()) {
-        let bits = value_count * u64::from(bit_width) + wider * u64::from(exception_bits::<V>());
-        best = best.min((bits, bit_width));
-        wider += u64::from(count);
+        best = best.min((exceptions + value_count * u64::from(bit_width), bit_width));
     }
     (reference, best.1)
+}
+
+/// How many residuals need more bits.
+struct CountWider<'a, V> {
+    integers: &'a [V],
+    reference: V,
+    bit_width: u32,
+}
+
+impl<V: Value> Kernel for CountWider<'_, V> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let Self { integers, reference, bit_width } = self;
+        let residuals = integers.iter().map(|integer| integer.wrapping_sub(reference).to_u64());
+        residuals.map(|residual| u64::from(residual >> bit_width != 0)).sum()
+    }
 }

@@ -73,6 +73,11 @@ impl Codec for Alp {
     const NAME: &'static str = "alp";
     type Metadata<'a, V: Value> = Metadata<'a>;
 
+    /// A conversion and a division a value, or a look-up.
+    fn decode_bits(_: Layout) -> u32 {
+        2
+    }
+
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values && layout.value_width >= 32
     }
@@ -123,7 +128,7 @@ fn encode<F: Float>(values: &[F::Bits], tile: &mut Vec<u8>) {
         Some(decimal) if decimal.value_bits <= split.value_bits => {
             Decimal::of::<F>(values, decimal.exponent).append(tile);
         }
-        _ => Split::of(values, split.right_bits).append(tile),
+        _ => Split::of(values, &split).append(tile),
     }
 }
 

@@ -1,7 +1,9 @@
 #![doc = include_str!("../SPEC.md")]
 #![forbid(unsafe_code)]
 
-use codec_core::packing::{best_reference, bit_width, sequence};
+mod runs;
+
+use codec_core::packing::{best_reference, sequence};
 use codec_core::{AnyCodec, Codec, Kind, Layout, Tile, TileError, Value, erased};
 use zerocopy::little_endian::{U16, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -11,6 +13,8 @@ pub const CODEC: &dyn AnyCodec = erased::<Rfor>();
 
 /// Widest run length less its reference: lengths are at most 1024, references at least 1.
 const MAX_LENGTH_BITS: u32 = 10;
+/// Runs that are unpacked before they are written.
+const RUNS_AT_ONCE: usize = 64;
 
 /// Run length, frame of reference, bit packing.
 #[derive(Debug)]
@@ -21,7 +25,7 @@ pub struct Rfor;
 pub struct Metadata<'a, V> {
     value_reference: V,
     run_values: sequence::Packed<'a>,
-    length_reference: u64,
+    length_reference: u16,
     run_lengths: sequence::Packed<'a>,
 }
 
@@ -69,56 +73,61 @@ impl Codec for Rfor {
         }
         let (run_values, lengths) = sequence::Packed::parse(streams, run_count, value_bits, V::WIDTH.into())?;
         let (run_lengths, _) = sequence::Packed::parse(lengths, run_count, length_bits, MAX_LENGTH_BITS)?;
-        let length_reference = header.length_reference.get().into();
+        let length_reference = header.length_reference.get();
         check_lengths(&run_lengths, length_reference, tile.value_count as u64)?;
         Ok(Metadata { value_reference, run_values, length_reference, run_lengths })
     }
 
     fn decompress_tile<V: Value>(metadata: &Metadata<'_, V>, values: &mut [V]) {
+        // A few runs at a time: arrays for all that a tile may have would cost more than most tiles.
+        let (mut run_values, mut run_lengths) = ([V::default(); RUNS_AT_ONCE], [0_u16; RUNS_AT_ONCE]);
+        let run_count = metadata.run_values.len();
         let mut rest = values;
-        for (residual, length) in metadata.run_values.iter().zip(metadata.run_lengths.iter()) {
-            let value = V::from_u64(residual).wrapping_add(metadata.value_reference);
-            let length =
-                usize::try_from(length + metadata.length_reference).unwrap_or(usize::MAX).min(rest.len());
-            let (run, behind) = std::mem::take(&mut rest).split_at_mut(length);
-            run.fill(value);
-            rest = behind;
+        for first in (0..run_count).step_by(RUNS_AT_ONCE) {
+            let count = (run_count - first).min(RUNS_AT_ONCE);
+            let run_values = run_values.get_mut(..count).unwrap_or_default();
+            let run_lengths = run_lengths.get_mut(..count).unwrap_or_default();
+            metadata.run_values.unpack(first, metadata.value_reference, run_values);
+            metadata.run_lengths.unpack(first, metadata.length_reference, run_lengths);
+            rest = runs::expand(run_values, run_lengths, rest);
         }
     }
 
     fn encode_tile<V: Value>(_: &[u8], values: &[V], tile: &mut Vec<u8>) {
-        let runs: Vec<&[V]> = values.chunk_by(|left, right| left == right).collect();
-        let run_values: Vec<V> = runs.iter().filter_map(|run| run.first().copied()).collect();
-        // A tile has at most 1024 values, so lengths and their count fit.
-        let run_lengths: Vec<u16> =
-            runs.iter().map(|run| u16::try_from(run.len()).unwrap_or(u16::MAX)).collect();
+        let (run_values, run_lengths) = runs::find(values);
         let (value_reference, value_bits) = best_reference(&run_values);
         let length_reference = run_lengths.iter().copied().min().unwrap_or_default();
-        let length_residuals: Vec<u16> = run_lengths.iter().map(|length| length - length_reference).collect();
-        let length_bits = bit_width(&length_residuals);
+        let longest = run_lengths.iter().copied().max().unwrap_or_default();
+        let length_bits = u16::BITS - (longest - length_reference).leading_zeros();
         let header = Header {
             value_reference: value_reference.to_u64().into(),
             length_reference: length_reference.into(),
-            run_count: u16::try_from(runs.len()).unwrap_or(u16::MAX).into(),
+            run_count: u16::try_from(run_values.len()).unwrap_or(u16::MAX).into(),
             value_bit_width: u8::try_from(value_bits).unwrap_or(u8::MAX),
             length_bit_width: u8::try_from(length_bits).unwrap_or(u8::MAX),
             reserved: 0.into(),
         };
         tile.extend_from_slice(header.as_bytes());
         sequence::pack(&run_values, value_reference, value_bits, tile);
-        sequence::pack(&length_residuals, 0, length_bits, tile);
+        sequence::pack(&run_lengths, length_reference, length_bits, tile);
     }
 }
 
 /// Every run has a value, and together they are as many as the tile has.
-fn check_lengths(lengths: &sequence::Packed<'_>, reference: u64, value_count: u64) -> Result<(), TileError> {
-    let (mut covered, mut shortest, mut run_count) = (0, u64::MAX, 0);
-    for length in lengths.iter() {
-        let length = length + reference;
-        covered += length;
-        shortest = shortest.min(length);
-        run_count += 1;
+fn check_lengths(lengths: &sequence::Packed<'_>, reference: u16, value_count: u64) -> Result<(), TileError> {
+    let mut residuals = [0_u16; RUNS_AT_ONCE];
+    let (run_count, mut sum, mut least) = (lengths.len(), 0, u16::MAX);
+    for first in (0..run_count).step_by(RUNS_AT_ONCE) {
+        let count = (run_count - first).min(RUNS_AT_ONCE);
+        let residuals = residuals.get_mut(..count).unwrap_or_default();
+        lengths.unpack(first, 0, residuals);
+        for &residual in residuals.iter() {
+            sum += u64::from(residual);
+            least = least.min(residual);
+        }
     }
+    let (run_count, reference) = (run_count as u64, u64::from(reference));
+    let (covered, shortest) = (sum + run_count * reference, u64::from(least) + reference);
     if covered == value_count && shortest > 0 {
         return Ok(());
     }
