@@ -1,6 +1,6 @@
 //! Read and write `.cb2t` files from a Rust program.
 //!
-//! [`open`] gives a [`Table`]: schema, statistics, projection, row ranges, single rows, record batches. [`write`] makes a file of record batches.
+//! [`open`] gives a [`Table`]: schema, statistics, projection, row ranges, single rows, record batches. [`write()`] makes a file of record batches.
 //! Everything goes through the codecs of the program ([`codecs::REGISTRY`]); a program with codecs of its own uses [`Table::from_source`] and [`TableWriter`] with its own
 //! [`Registry`].
 //!

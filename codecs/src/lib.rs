@@ -20,7 +20,8 @@ mod tests {
 
     #[test]
     fn the_specified_codecs_have_their_ids() {
-        let specified = [(1, "plain"), (2, "flbp"), (3, "rfor"), (4, "dfor"), (5, "alp"), (6, "dict"), (7, "deflate")];
+        let specified =
+            [(1, "plain"), (2, "flbp"), (3, "rfor"), (4, "dfor"), (5, "alp"), (6, "dict"), (7, "deflate")];
         for (id, name) in specified {
             assert_eq!(REGISTRY.by_id(id).map(|codec| codec.name()), Some(name));
         }

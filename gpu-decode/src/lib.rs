@@ -16,12 +16,12 @@
 //! | [`cache`] | cubins on disk |
 //! | [`source`] | what a program is joined from |
 //! | [`program`] | a loaded program, its kernels and what they use |
-//! | [`column`] | proven blocks on a device |
+//! | [`mod@column`] | proven blocks on a device |
 //! | [`decode`] | whole columns or ranges of rows into device memory; sums |
 //! | [`encode`] | a column in device memory into blocks |
 //! | [`check`] | a device against the host, over a whole registry |
 //! | [`data`] | columns to check and to measure with |
-//! | [`bench`] | what `cb2t bench decode` measures |
+//! | [`mod@bench`] | what `cb2t bench decode` measures |
 
 pub mod bench;
 pub mod cache;
