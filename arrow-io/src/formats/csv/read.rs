@@ -63,6 +63,9 @@ impl<R> CsvReader<R> {
 
     fn typed(&mut self, texts: &RecordBatch) -> Result<RecordBatch, FormatError> {
         let schema = self.schema.clone();
+        for (field, text) in schema.fields().iter().zip(texts.columns()) {
+            self.check_utf8(field, text.as_string_view())?;
+        }
         let columns = schema
             .fields()
             .iter()
@@ -91,6 +94,19 @@ impl<R> CsvReader<R> {
         })?;
         self.check_nulls(field, &text, &column)?;
         Ok(column)
+    }
+
+    /// Arrow's reader proves that the fields of a batch are UTF-8 all together: a character may begin in one field and end in the next.
+    fn check_utf8(&self, field: &Field, text: &StringViewArray) -> Result<(), FormatError> {
+        let bytes = text.clone().to_binary_view();
+        let is_text = |value: Option<&[u8]>| value.is_none_or(|value| str::from_utf8(value).is_ok());
+        match bytes.iter().position(|value| !is_text(value)) {
+            None => Ok(()),
+            Some(index) => {
+                let (row, name) = (self.row + index as u64, field.name());
+                Err(FormatError::malformed(&self.input, format!("row {row}, column {name:?} is not UTF-8")))
+            }
+        }
     }
 
     /// The text with nulls where the options say so. It arrives with a null for each empty field.
