@@ -2,7 +2,7 @@
 //!
 //! A codec is the [`Codec`] trait: above all the two hooks [`Codec::resolve_metadata`] and [`Codec::decompress_tile`]. From them come blocks
 //! ([`encode_block`], [`Block`], [`CheckedBlock`]), whole buffers ([`encode_values`], [`decode_range`], [`take`]) and the suite that each codec
-//! runs as its tests ([`conformance!`](crate::conformance), feature `conformance`).
+//! runs as its tests ([`macro@conformance`], feature `conformance`).
 //!
 //! | module | idea |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | [`codec`] | the trait, and its form without type parameters |
 //! | [`packing`] | integers of b bits: in lanes, and in a sequence |
 //! | [`block`] | encode one block, prove one block, decode tiles |
-//! | [`choose`] | which codec a block gets |
+//! | [`mod@choose`] | which codec a block gets |
 //! | [`buffer`] | many blocks: in parallel, a range, single values |
 //! | [`registry`] | codecs by id and name |
 //! | [`statistics`] | minima and maxima by order |
