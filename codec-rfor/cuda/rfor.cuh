@@ -2,7 +2,7 @@
 // that starts at or before it. Departures:
 // - The starts become a bitmap with one bit a position, so a position's run is found by counting bits: no second scan over positions, no barrier for a warp.
 // - Each lane takes neighbouring lengths, so it adds most of its bits to the same word in a register before one atomic.
-// - A tile in which no value repeats has as many runs as values: they are unpacked straight to where they belong.
+// - A tile in which no value repeats has as many runs as values: its lengths are not looked at.
 
 namespace codec {
 
@@ -37,24 +37,25 @@ struct rfor {
   static __device__ __forceinline__ void decompress_tile(G group, TILE tile, const Metadata& metadata, Scratch<G, N>& scratch, V (&values)[N]) {
     const u32* __restrict__ run_values = reinterpret_cast<const u32*>(tile.bytes + 16);
     const u32 run_count = metadata.run_count, value_bits = metadata.value_bit_width;
-    if (TILE::whole && run_count == G::size * N) {
-#pragma unroll
-      for (u32 i = 0; i < N; i++) {
-        values[i] = metadata.value_reference + cb2t::sequence::unpack<V>(run_values, run_count, i * G::size + group.rank, value_bits);
-      }
-      return;
-    }
     const u32 value_words = cb2t::sequence::words(run_count, value_bits);
     // Both streams are asked for at once; what follows finds them in the cache.
     const u32 sectors = (value_words + cb2t::sequence::words(run_count, metadata.length_bit_width)) / 8;
     if (group.rank < sectors) cb2t::prefetch(tile.bytes + 16 + group.rank * 32);
-    if (group.warp() == 0) find_starts(group.lane(), run_values + value_words, metadata, scratch.rows);
+    // Where no value repeats, runs are positions.
+    const bool distinct = TILE::whole && run_count == G::size * N;
+    if (group.warp() == 0 && !distinct) find_starts(group.lane(), run_values + value_words, metadata, scratch.rows);
 #pragma unroll 4
     for (u32 run = group.rank; run < run_count; run += G::size) {
       scratch.run_values[run] = metadata.value_reference + cb2t::sequence::unpack<V>(run_values, run_count, run, value_bits);
     }
     group.sync();
 
+    if (distinct) {
+#pragma unroll
+      for (u32 i = 0; i < N; i++) values[i] = scratch.run_values[i * G::size + group.rank];
+      group.sync();
+      return;
+    }
     const u32 up_to_lane = cb2t::ALL_LANES >> (cb2t::LANES - 1 - group.lane());
 #pragma unroll
     for (u32 i = 0; i < N; i++) {

@@ -41,17 +41,13 @@ __device__ __forceinline__ V unpack(const u32* __restrict__ packed, u32 count, u
 // 32 bit strings side by side: value i of lane l is at position i * 32 + l, word k of lane l is word k * 32 + l.
 namespace lanes {
 
-// Up to so many widths each get code of their own, in which every shift is a constant; beyond, one code with run-time shifts serves all.
-#ifndef CB2T_CONSTANT_WIDTHS
-#define CB2T_CONSTANT_WIDTHS 17
-#endif
-
-// A set of bit widths 0 to 64, as template constants: bit w of LOW, or bit w - 64 of HIGH. The empty set stands for all.
+// A set of bit widths 0 to 64, as template constants: bit w of LOW, or bit w - 64 of HIGH. The empty set stands for all. Each width of a set gets code of its own, in which every
+// shift is a constant; one code with run-time shifts serves all.
 template <u64 LOW, u64 HIGH>
 struct Widths {
   static __device__ constexpr bool has(u32 width) { return width < 64 ? LOW >> width & 1 : HIGH >> (width - 64) & 1; }
   static __device__ constexpr u32 count(u32 first, u32 end) { return first == end ? 0 : has(first) + count(first + 1, end); }
-  static constexpr bool few = 0 < count(0, 65) && count(0, 65) <= CB2T_CONSTANT_WIDTHS;
+  static constexpr bool few = count(0, 65) > 0;
 };
 
 // The packed words of a tile, for code with run-time shifts. A value may ask for up to two words past the last row: they are there, with whatever they hold.

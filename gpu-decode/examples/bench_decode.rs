@@ -133,12 +133,10 @@ fn tasks(command: &str, value_count: usize) -> Vec<Task> {
 }
 
 fn variants(command: &str, value_width: u8) -> Vec<Variant> {
-    let shape = LaunchShape::default_for(value_width);
-    let default = Variant { shape, tiles_per_group: 1, tiles_per_sum: 4, options: Vec::new() };
     if command != "variants" {
-        return vec![default];
+        return Vec::new();
     }
-    let mut all = vec![default];
+    let mut all = Vec::new();
     let half = if value_width == 64 { 2 } else { 1 };
     for (threads_per_block, warps, tiles_per_group, tiles_per_sum) in
         [(64, 40, 1, 8), (128, 40, 1, 4), (64, 40, 4, 2), (128, 32, 2, 16), (256, 40, 2, 8)]
@@ -146,7 +144,7 @@ fn variants(command: &str, value_width: u8) -> Vec<Variant> {
         let shape = LaunchShape {
             threads_per_block,
             blocks_per_multiprocessor: warps / half * 32 / threads_per_block,
-            ..shape
+            group: 32,
         };
         all.push(Variant { shape, tiles_per_group, tiles_per_sum, options: Vec::new() });
     }

@@ -41,7 +41,7 @@ pub struct Task {
     pub value_count: usize,
     /// Times that each kernel is timed.
     pub repetitions: u32,
-    /// Shapes and compiler options, each measured.
+    /// Shapes and compiler options, each measured; none stands for the default.
     pub variants: Vec<Variant>,
 }
 
@@ -56,6 +56,15 @@ pub struct Variant {
     pub tiles_per_sum: u32,
     /// Options for the compiler.
     pub options: Vec<String>,
+}
+
+impl Variant {
+    /// The default for `column`.
+    #[must_use]
+    pub fn default_for(column: &DeviceColumn) -> Self {
+        let shape = LaunchShape::default_for(column.column_type());
+        Self { shape, tiles_per_group: 1, tiles_per_sum: 8, options: Vec::new() }
+    }
 }
 
 /// One kernel measured.
@@ -157,7 +166,9 @@ fn measure_values<V: Value>(
     let column = DeviceColumn::upload(device, &blocks, registry)?;
     let mut out = DeviceMemory::allocate(device, values.len() * repeats * V::BYTES)?;
     let mut rows = Vec::new();
-    for variant in &task.variants {
+    let variants =
+        if task.variants.is_empty() { &vec![Variant::default_for(&column)] } else { &task.variants };
+    for variant in variants {
         let mut decoder = Decoder::with_options(&column, variant.shape, &variant.options)?;
         let measured = Measured { task, variant, limits, column: &column, value_bytes: V::BYTES as u64 };
         decoder.tiles_per_group = variant.tiles_per_group;

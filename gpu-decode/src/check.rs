@@ -126,7 +126,7 @@ impl Check<'_> {
         // Compiling takes most of the time: all cores do it ahead.
         let needed: Vec<(&DeviceColumn, LaunchShape)> = columns
             .iter()
-            .flat_map(|(data, _, column)| self.shapes::<V>(*data).map(move |shape| (column, shape)))
+            .flat_map(|(data, _, column)| self.shapes(*data, column).map(move |shape| (column, shape)))
             .collect();
         needed.par_iter().try_for_each(|(column, shape)| {
             let decoder = Decoder::new(column, *shape)?;
@@ -135,7 +135,7 @@ impl Check<'_> {
         })?;
         for (data, values, column) in &columns {
             report.columns += 1;
-            for shape in self.shapes::<V>(*data) {
+            for shape in self.shapes(*data, column) {
                 self.compare(*data, values, column, shape, report)?;
             }
         }
@@ -143,7 +143,7 @@ impl Check<'_> {
     }
 
     /// Every shape on the columns that have everything, the default shape on the rest, whose code is specialized.
-    fn shapes<V: Value>(&self, data: Data) -> impl Iterator<Item = LaunchShape> + use<V> {
+    fn shapes(&self, data: Data, column: &DeviceColumn) -> impl Iterator<Item = LaunchShape> + use<> {
         let every = !self.quick && !matches!(data, Data::Uniform { .. });
         let groups: &[u32] = if every { &[64, 128, 256, 512] } else { &[] };
         let groups = groups.iter().map(|&group| LaunchShape {
@@ -151,7 +151,7 @@ impl Check<'_> {
             group,
             blocks_per_multiprocessor: 1,
         });
-        std::iter::once(LaunchShape::default_for(V::WIDTH)).chain(groups)
+        std::iter::once(LaunchShape::default_for(column.column_type())).chain(groups)
     }
 
     fn upload<V: Value>(&self, values: &[V]) -> Result<DeviceColumn, GpuError> {

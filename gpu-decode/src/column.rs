@@ -168,6 +168,9 @@ impl Plan {
             plan.check(blocks.len(), block_index, block, layout)?;
             plan.add(block, registry)?;
         }
+        for codec in &mut plan.column_type.codecs {
+            codec.parameters = few(codec.parameters);
+        }
         Ok(plan)
     }
 
@@ -296,6 +299,14 @@ const _: () = assert!(
 fn units(offset_bytes: usize) -> u32 {
     // Callers have checked that the column is not too large.
     u32::try_from(offset_bytes / OFFSET_UNIT).unwrap_or(u32::MAX)
+}
+
+/// Members up to which code is specialized: beyond, it would be long to compile and no faster.
+const MAX_MEMBERS: u32 = 17;
+
+fn few(parameters: DeviceParameters) -> DeviceParameters {
+    let members = parameters.low.count_ones() + parameters.high.count_ones();
+    if members <= MAX_MEMBERS { parameters } else { DeviceParameters::default() }
 }
 
 fn union(left: DeviceParameters, right: DeviceParameters) -> DeviceParameters {

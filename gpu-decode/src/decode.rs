@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use zerocopy::IntoBytes;
 
 use crate::program::{Argument, Kernel};
-use crate::source::{rows_program, whole_tiles_program};
+use crate::source::{ColumnType, rows_program, whole_tiles_program};
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, Program};
 
 /// `cb2t::PARTIAL_SUMS` of cuda/decode.cuh.
@@ -24,14 +24,18 @@ pub struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// One warp a tile and, with wide values, one warp a thread block: what came out fastest for most data (bench/NOTES.md). Narrow tiles take so little time that thread blocks
-    /// of one warp could not be started fast enough.
+    /// One warp a tile, and what came out fastest (bench/NOTES.md). Specialized code waits for nothing but its loads: few warps, each a thread block, suffice, unless tiles are so
+    /// narrow that thread blocks cannot be started fast enough. General code waits for shared memory and needs more warps.
     #[must_use]
-    pub const fn default_for(value_width: u8) -> Self {
-        let (threads_per_block, blocks_per_multiprocessor) = match value_width {
-            64 => (32, 12),
-            32 => (32, 24),
-            _ => (128, 6),
+    pub fn default_for(column: &ColumnType) -> Self {
+        let specialized = column.codecs.iter().all(|codec| !codec.parameters.is_empty());
+        let (threads_per_block, blocks_per_multiprocessor) = match (specialized, column.value_width) {
+            (true, 64) => (32, 12),
+            (true, 32) => (32, 24),
+            (true, _) => (128, 6),
+            (false, 64) => (64, 6),
+            (false, _) if column.codecs.len() > 1 => (64, 12),
+            (false, _) => (64, 18),
         };
         Self { threads_per_block, group: 32, blocks_per_multiprocessor }
     }

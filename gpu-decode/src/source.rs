@@ -136,6 +136,7 @@ pub fn whole_tiles_program(column: &ColumnType, shape: LaunchShape) -> String {
 #[must_use]
 pub fn rows_program(column: &ColumnType, shape: LaunchShape) -> String {
     let column = &column.general();
+    let shape = LaunchShape { blocks_per_multiprocessor: 1, ..shape };
     let (bounds, name, value) = (bounds(shape), arguments(column, shape), column.value());
     let kernels = format!(
         "extern \"C\" __global__ void {bounds} decode(cb2t::ColumnView column, u64 begin, u64 end, {value}* out) {{\n  \

@@ -27,14 +27,14 @@ fn program_text(codec: &'static dyn AnyCodec, value_width: u8) -> String {
     let mut table = String::from("const Kernel KERNELS[] = {\n");
     for tile_size in TILE_SIZES {
         let tiles = format!("<{}, {value}, {}, THREADS>", in_use.cuda(value), tile_size / 32);
-        write!(
+        writeln!(
             table,
             "{{{}, [](const cb2t::EncodeJob& job, const void* values, cb2t::TilePlan* tiles) {{ \
              cb2t::measure_tiles{tiles}(job, static_cast<const {value}*>(values), tiles); }}, \
              cb2t::lay_out_blocks<{value}, THREADS>, \
              [](const cb2t::EncodeJob& job, const void* values, const cb2t::TilePlan* tiles, const cb2t::BlockPlan* blocks, const cb2t::ChecksumTables* tables, u8* out) {{ \
              cb2t::write_tiles{tiles}(job, static_cast<const {value}*>(values), tiles, blocks, tables, out); }}, \
-             cb2t::write_headers<{value}, THREADS>}},\n",
+             cb2t::write_headers<{value}, THREADS>}},",
             value_width / 8
         )
         .unwrap();
