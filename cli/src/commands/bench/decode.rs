@@ -2,8 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpu_decode::LaunchShape;
-use gpu_decode::bench::{Row, Task, Variant, limits, measure};
+use gpu_decode::bench::{Row, Task, limits, measure};
 use gpu_decode::data::Data;
 use serde_json::json;
 
@@ -101,11 +100,8 @@ fn tasks(args: &BenchDecode) -> Result<Vec<Task>, CliError> {
             data,
             value_count: args.values,
             repetitions: args.repeat,
-            variants: vec![Variant {
-                shape: LaunchShape::default_for(32),
-                tiles_per_group: 1,
-                options: Vec::new(),
-            }],
+            // The default shape of the column.
+            variants: Vec::new(),
         })
     });
     Ok(tasks.collect())

@@ -70,7 +70,7 @@ fn compare_buffer(
     let Some(first) = blocks.first() else { return Ok(Some(0)) };
     let uploaded = DeviceColumn::upload(device, blocks, table.registry())?;
     let width = first.block().layout().value_width;
-    let decoder = Decoder::new(&uploaded, LaunchShape::default_for(width))?;
+    let decoder = Decoder::new(&uploaded, LaunchShape::default_for(uploaded.column_type()))?;
     let count = uploaded.value_count();
     let mut out = DeviceMemory::filled(
         device,
