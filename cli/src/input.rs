@@ -40,7 +40,12 @@ pub struct Inputs<'a> {
     pub rows: Option<Range<u64>>,
     /// The schema of text, once it is known.
     pub schema: Option<SchemaRef>,
+    /// Bytes that reading should stay within.
+    pub memory: u64,
 }
+
+/// What reading stays within where no option says otherwise.
+pub const DEFAULT_MEMORY: u64 = 512 << 20;
 
 /// Whether a path stands for a standard stream.
 pub fn is_standard(path: &Path) -> bool {
@@ -116,7 +121,8 @@ impl Inputs<'_> {
             column_indexes(&table, self.columns.as_deref()).map_err(CliError::table(input_name(path)))?;
         let rows = clamped(self.rows.clone(), table.row_count());
         let row_count = rows.end - rows.start;
-        let options = ReadOptions { columns, rows: Some(rows), ..ReadOptions::default() };
+        let options =
+            ReadOptions { columns, rows: Some(rows), memory_bytes: self.memory, ..ReadOptions::default() };
         let batches = table.into_batches(&options).map_err(CliError::table(input_name(path)))?;
         Ok(Opened { reader: Box::new(batches), row_count: Some(row_count), progress: None })
     }
@@ -132,7 +138,9 @@ impl Inputs<'_> {
             schema,
             columns: self.columns.clone(),
             rows: self.rows.clone(),
-            batch_rows: 65_536,
+            // Short enough that rows which turn out longer than those before do not take much at once.
+            batch_rows: 4_096,
+            batch_bytes: usize::try_from(self.memory / 16).unwrap_or(usize::MAX),
             delimiter: self.options.delimiter,
             has_header: !self.options.no_header,
             null_values: self.options.null_values.clone(),
@@ -178,7 +186,8 @@ fn input(path: &Path) -> Input {
 /// One file of any supported format.
 pub fn open_file(path: &Path, format: Option<Format>, options: &InputOptions) -> Result<Opened, CliError> {
     let paths = [path.to_owned()];
-    Inputs { paths: &paths, format, options, columns: None, rows: None, schema: None }.open()
+    let memory = DEFAULT_MEMORY;
+    Inputs { paths: &paths, format, options, columns: None, rows: None, schema: None, memory }.open()
 }
 
 /// A .cb2t file; one from standard input is first copied to a temporary file.

@@ -104,14 +104,37 @@ impl NodeBuilder {
         self.arrow_bytes + self.children.iter().map(Self::total_arrow_bytes).sum::<u64>()
     }
 
-    /// Forgets the row group's values and keeps the dictionaries.
+    /// Bytes that the collected values of this node and all below it take: a boolean, for one, takes more than Arrow's bit.
+    #[must_use]
+    pub fn total_held_bytes(&self) -> u64 {
+        let bytes = match &self.content {
+            Content::None => 0,
+            Content::Limbs(limbs) => limbs
+                .iter()
+                .map(|limb| limb.as_values().len() * usize::from(limb.as_values().value_width() / 8))
+                .sum(),
+            Content::FixedBytes(bytes) => bytes.len(),
+            Content::Bytes { ends, bytes } => size_of_val(ends.as_slice()) + bytes.len(),
+            Content::Codes(codes) => size_of_val(codes.as_slice()),
+            Content::Ends(ends) => size_of_val(ends.as_slice()),
+            Content::TypeIds(ids) => ids.len(),
+        };
+        let below: u64 = self.children.iter().map(Self::total_held_bytes).sum();
+        (bytes + self.validity.len()) as u64 + below
+    }
+
+    /// Forgets the row group's values and keeps the dictionaries, and the room that the values took, since the next row group needs as much.
     pub fn clear(&mut self, node: &Node) {
         self.slot_count = 0;
         self.null_count = 0;
         self.nan_count = 0;
         self.arrow_bytes = 0;
-        self.validity = Vec::new();
-        self.content = empty_content(&node.shape, &self.coding);
+        self.validity.clear();
+        let coded = matches!(self.content, Content::Codes(_));
+        if node.shape == Shape::Bytes && coded == matches!(self.coding, Coding::Direct) {
+            self.content = empty_content(&node.shape, &self.coding);
+        }
+        self.content.clear();
         for (child, node) in self.children.iter_mut().zip(&node.children) {
             child.clear(node);
         }
@@ -188,7 +211,7 @@ impl NodeBuilder {
         }
         if self.null_count == 0 {
             // The first null of the row group: the slots before it are all valid.
-            self.validity = vec![1; usize::try_from(before).unwrap_or_default()];
+            self.validity.resize(usize::try_from(before).unwrap_or_default(), 1);
         }
         self.null_count += null_count as u64;
         match nulls {
@@ -381,6 +404,26 @@ impl NodeBuilder {
             builder.append(child, array)?;
         }
         Ok(())
+    }
+}
+
+impl Content {
+    fn clear(&mut self) {
+        match self {
+            Self::None => {}
+            Self::Limbs(limbs) => {
+                for values in limbs {
+                    with_values!(OwnedValues, values, values => values.clear());
+                }
+            }
+            Self::FixedBytes(bytes) | Self::TypeIds(bytes) => bytes.clear(),
+            Self::Bytes { ends, bytes } => {
+                ends.clear();
+                bytes.clear();
+            }
+            Self::Codes(codes) => codes.clear(),
+            Self::Ends(ends) => ends.clear(),
+        }
     }
 }
 

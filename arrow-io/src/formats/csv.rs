@@ -7,7 +7,7 @@ mod infer;
 mod read;
 mod write;
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,7 +49,9 @@ pub(super) fn open(
     } else {
         read::check_schema(&text.name, &schema)?;
         let name = text.name.clone();
-        let records = dialect.records(&name, text.into_reader()?, header.len(), columns, options)?;
+        let batch_rows = batch_rows(&mut text, header.len(), options)?;
+        let builder = dialect.builder(header.len(), columns, batch_rows);
+        let records = dialect.records(&name, text.into_reader()?, builder, options)?;
         Box::new(CsvReader::new(name, records, schema, file.origin, options))
     };
     Ok(Opened { reader, row_count, counts_rows: false })
@@ -133,6 +135,25 @@ fn chosen_columns(input: &str, header: &[String], options: &ReadOptions) -> Resu
     Ok(columns.unwrap_or_else(|| (0..header.len()).collect()))
 }
 
+/// Bytes at the beginning of a text by which the length of its rows is judged.
+const SAMPLE_BYTES: u64 = 256 * 1024;
+
+/// Rows in a batch, so that its text stays within the bytes that a batch may take.
+fn batch_rows(
+    text: &mut TextSource,
+    column_count: usize,
+    options: &ReadOptions,
+) -> Result<usize, FormatError> {
+    let name = text.name.clone();
+    let mut sample = Vec::new();
+    text.look_ahead(|bytes| {
+        bytes.take(SAMPLE_BYTES).read_to_end(&mut sample).map_err(|error| FormatError::io(&name, error))
+    })?;
+    let lines = sample.iter().filter(|byte| **byte == b'\n').count();
+    let fitting = options.fitting_rows(sample.len() / lines.max(1));
+    Ok(fitting.min(options.text_batch_rows(column_count)))
+}
+
 /// How the text is cut into fields.
 #[derive(Debug, Clone, Copy)]
 struct Dialect {
@@ -181,8 +202,8 @@ impl Dialect {
         if header.is_empty() {
             return Ok(inferred);
         }
+        let batch_rows = batch_rows(text, header.len(), options)?.min(infer::BATCH_ROWS);
         text.look_ahead(|bytes| {
-            let batch_rows = infer::BATCH_ROWS.min(options.text_batch_rows(header.len()));
             let builder = self.builder(header.len(), columns.to_vec(), batch_rows);
             let records = builder.build_buffered(bytes).map_err(|error| self.error(&name, error))?;
             inferred.read(records, is_stream, options).map_err(|error| self.error(&name, error))
@@ -194,11 +215,9 @@ impl Dialect {
         &self,
         input: &str,
         bytes: Box<dyn BufRead + Send>,
-        column_count: usize,
-        columns: Vec<usize>,
+        mut builder: ReaderBuilder,
         options: &ReadOptions,
     ) -> Result<Records, FormatError> {
-        let mut builder = self.builder(column_count, columns, options.text_batch_rows(column_count));
         if let Some(rows) = &options.rows {
             // The reader adds the header to both bounds.
             let bound = |row: u64| usize::try_from(row).unwrap_or(usize::MAX).min(usize::MAX - 1);

@@ -23,6 +23,9 @@ pub struct ReadOptions {
     pub rows: Option<Range<u64>>,
     /// Most rows in a batch. Tables with hundreds of columns may come in shorter ones.
     pub batch_rows: usize,
+    /// Bytes that a batch should take at most: rows that are long come in shorter batches. A batch has at least one row, and those of an Arrow file or
+    /// stream are as long as they were written.
+    pub batch_bytes: usize,
     /// The delimiter of CSV fields; if `None`, a comma for CSV and a tab for TSV.
     pub delimiter: Option<u8>,
     /// Whether a CSV file begins with a line of column names. Without it columns are called `column_1`, `column_2`, …
@@ -41,6 +44,11 @@ pub struct ReadOptions {
 const MAX_BATCH_FIELDS: usize = 4 * 1024 * 1024;
 
 impl ReadOptions {
+    /// Rows in a batch where a row takes `row_bytes`.
+    pub(super) fn fitting_rows(&self, row_bytes: usize) -> usize {
+        self.batch_rows.min(self.batch_bytes / row_bytes.max(1)).max(1)
+    }
+
     /// Rows in a batch of a text format.
     pub(super) fn text_batch_rows(&self, column_count: usize) -> usize {
         self.batch_rows.clamp(1, (MAX_BATCH_FIELDS / column_count.max(1)).max(1))
@@ -55,6 +63,7 @@ impl Default for ReadOptions {
             columns: None,
             rows: None,
             batch_rows: 8_192,
+            batch_bytes: 32 * 1024 * 1024,
             delimiter: None,
             has_header: true,
             null_values: Vec::new(),

@@ -7,8 +7,9 @@ use ::parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use ::parquet::arrow::{ArrowWriter, ProjectionMask};
-use ::parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use ::parquet::basic::{Compression, GzipLevel, Type as PhysicalType, ZstdLevel};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use ::parquet::file::properties::WriterProperties;
 use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
@@ -43,8 +44,9 @@ pub(super) fn open(source: Source, options: &ReadOptions) -> Result<Opened, Form
         Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied()),
         None => ProjectionMask::all(),
     };
+    let row_bytes = row_bytes(builder.metadata(), &mask);
     let reader = builder
-        .with_batch_size(options.batch_rows.max(1))
+        .with_batch_size(options.fitting_rows(row_bytes))
         .with_row_groups(selected.row_groups)
         .with_offset(selected.offset)
         .with_limit(usize::try_from(row_count).unwrap_or(usize::MAX))
@@ -71,6 +73,34 @@ fn row_group_rows(name: &str, builder: &Builder) -> Result<Vec<u64>, FormatError
             })
         })
         .collect()
+}
+
+/// Bytes of a row of the columns in `mask`, as far as the metadata tell: those of the row group with the longest.
+fn row_bytes(metadata: &ParquetMetaData, mask: &ProjectionMask) -> usize {
+    let of_group = |group: &RowGroupMetaData| {
+        let columns = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+        let bytes: u64 = columns.map(|(_, column)| decoded_bytes(column)).fold(0, u64::saturating_add);
+        bytes / u64::try_from(group.num_rows()).unwrap_or_default().max(1)
+    };
+    let longest = metadata.row_groups().iter().map(of_group).max().unwrap_or_default();
+    usize::try_from(longest).unwrap_or(usize::MAX)
+}
+
+/// About the bytes of a column chunk's values: no fewer than it takes as it is encoded, or than its values take by themselves.
+fn decoded_bytes(column: &ColumnChunkMetaData) -> u64 {
+    let count = |number: i64| u64::try_from(number).unwrap_or_default();
+    let value_bytes = match column.column_type() {
+        PhysicalType::BOOLEAN => 1,
+        PhysicalType::INT32 | PhysicalType::FLOAT => 4,
+        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::BYTE_ARRAY => 8,
+        PhysicalType::INT96 => 12,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+            u64::try_from(column.column_descr().type_length()).unwrap_or_default()
+        }
+    };
+    let fixed = count(column.num_values()).saturating_mul(value_bytes);
+    let texts = column.unencoded_byte_array_data_bytes().map_or(0, count);
+    fixed.saturating_add(texts).max(count(column.uncompressed_size()))
 }
 
 struct SelectedRowGroups {

@@ -342,8 +342,7 @@ impl<T: Deref<Target = Table>> TableBatches<T> {
         };
         let left = self.end.min(start + rows) - self.position;
         let row_bytes = self.table.row_bytes(&self.columns, row_group, rows)?;
-        let mut window_rows =
-            (WINDOW_BYTES.min(self.memory_bytes / 4) / row_bytes).max(self.batch_rows as u64).min(left);
+        let mut window_rows = (WINDOW_BYTES.min(self.memory_bytes / 4) / row_bytes).max(1).min(left);
         let first = self.position - start;
         loop {
             let range = first..first + window_rows;

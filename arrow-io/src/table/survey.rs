@@ -65,13 +65,13 @@ impl DictionarySurvey {
     /// Indexes of the columns that have strings somewhere: the others need not be read.
     #[must_use]
     pub fn string_columns(schema: &Schema) -> Vec<usize> {
-        let has_strings = |node: &Node| node.preorder().iter().any(|node| node.shape == Shape::Bytes);
-        let columns = schema.fields().iter().map(Node::column);
-        columns
-            .enumerate()
-            .filter(|(_, node)| node.as_ref().is_ok_and(has_strings))
-            .map(|(index, _)| index)
-            .collect()
+        string_counts(schema).filter(|(_, count)| *count > 0).map(|(index, _)| index).collect()
+    }
+
+    /// How many dictionaries a table of `schema` may have: one for each place in its types that holds strings.
+    #[must_use]
+    pub fn string_node_count(schema: &Schema) -> usize {
+        string_counts(schema).map(|(_, count)| count).sum()
     }
 
     /// Looks at one batch.
@@ -91,11 +91,18 @@ impl DictionarySurvey {
     #[must_use]
     pub fn finish(self, columns: &[usize]) -> Dictionaries {
         let mut dictionaries = BTreeMap::new();
-        for (column, &index) in self.columns.iter().zip(columns) {
+        // Column by column, since a dictionary is there twice until its unordered form goes.
+        for (column, &index) in self.columns.into_iter().zip(columns) {
             collect(&column.node, &column.builder, &column.totals, index, &mut dictionaries);
         }
         Dictionaries(dictionaries)
     }
+}
+
+/// The columns by index, each with the number of its nodes that hold strings.
+fn string_counts(schema: &Schema) -> impl Iterator<Item = (usize, usize)> {
+    let count = |node: Node| node.preorder().iter().filter(|node| node.shape == Shape::Bytes).count();
+    schema.fields().iter().map(move |field| Node::column(field).map_or(0, count)).enumerate()
 }
 
 fn count(node: &Node, builder: &NodeBuilder, totals: &mut BTreeMap<u32, Totals>) {

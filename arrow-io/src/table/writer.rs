@@ -31,7 +31,7 @@ pub struct WriterOptions {
     pub column_choices: BTreeMap<String, Choice>,
     /// Most rows of a row group.
     pub row_group_rows: u64,
-    /// A row group ends when its Arrow buffers take this many bytes.
+    /// A row group ends when its values take this many bytes, as Arrow's buffers or as they are collected.
     pub row_group_bytes: u64,
     /// Ordered dictionaries made beforehand; the other strings' dictionaries grow as they come.
     pub dictionaries: Dictionaries,
@@ -207,7 +207,8 @@ impl<W: Write> TableWriter<W> {
     }
 
     fn pending_bytes(&self) -> u64 {
-        self.columns.iter().map(|column| column.builder.total_arrow_bytes()).sum()
+        let bytes = |builder: &NodeBuilder| builder.total_arrow_bytes().max(builder.total_held_bytes());
+        self.columns.iter().map(|column| bytes(&column.builder)).sum()
     }
 
     fn end_row_group(&mut self) -> Result<(), TableError> {

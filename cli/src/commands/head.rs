@@ -6,7 +6,7 @@ use arrow_io::formats::{Format, WriteOptions, create};
 
 use crate::args::Head;
 use crate::error::{CliError, Outcome};
-use crate::input::{Inputs, checked};
+use crate::input::{DEFAULT_MEMORY, Inputs, checked};
 use crate::output::{Output, print_text};
 use crate::render::grid;
 
@@ -19,6 +19,7 @@ pub fn run(args: &Head) -> Result<Outcome, CliError> {
         columns: args.columns.clone(),
         rows: Some(0..args.rows),
         schema: None,
+        memory: DEFAULT_MEMORY,
     };
     let name = inputs.name();
     let opened = inputs.open()?;

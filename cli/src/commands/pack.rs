@@ -32,6 +32,7 @@ pub fn run(args: &Pack) -> Result<Outcome, CliError> {
         columns: args.columns.clone(),
         rows: args.rows.clone(),
         schema: None,
+        memory: args.memory / 4,
     };
     let mut options = writer_options(args)?;
     let file = args.output.display().to_string();
@@ -47,6 +48,7 @@ pub fn run(args: &Pack) -> Result<Outcome, CliError> {
         TableError::NoColumn { .. } => CliError::Usage(format!("--codec: {error}")),
         error => CliError::table(inputs.name())(error),
     })?;
+    options.dictionary_limits = dictionary_limits(args.memory, DictionarySurvey::string_node_count(&schema));
     let again = inputs.again(&schema, args.columns.clone())?;
     if !args.single_pass && inputs.can_be_read_twice() {
         options.dictionaries = survey(&again, &options)?;
@@ -80,6 +82,9 @@ pub fn run(args: &Pack) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
+/// About what the program takes beside the row group.
+const OWN_BYTES: u64 = 16 << 20;
+
 fn writer_options(args: &Pack) -> Result<WriterOptions, CliError> {
     let block_bytes = u32::try_from(args.block_size)
         .ok()
@@ -92,18 +97,26 @@ fn writer_options(args: &Pack) -> Result<WriterOptions, CliError> {
         )));
     }
     let (choice, column_choices) = choices(&args.codecs, args.optimize)?;
-    // Collecting a row group takes its Arrow bytes up to twice (vectors grow by doubling), and encoding it its encoded bytes.
-    let row_group_bytes = (args.memory / 4).clamp(64 << 10, 1 << 30);
-    let dictionary_bytes = usize::try_from(args.memory / 32).unwrap_or(usize::MAX);
-    let limits = DictionaryLimits::default();
+    // What is left by the program itself and the batches being read. Collecting a row group takes its bytes up to twice (vectors grow by doubling), and
+    // encoding it its encoded bytes.
+    let free = args.memory.saturating_sub(OWN_BYTES).max(args.memory / 4);
+    let row_group_bytes = (free / 4).clamp(64 << 10, 1 << 30);
     Ok(WriterOptions {
         encode: EncodeOptions { block_bytes, tile_size: args.tile_size, choice, ..EncodeOptions::default() },
         column_choices,
         row_group_rows: args.row_group_rows,
         row_group_bytes,
-        dictionary_limits: DictionaryLimits { bytes: limits.bytes.min(dictionary_bytes), ..limits },
         ..WriterOptions::default()
     })
+}
+
+/// What each of `count` dictionaries may hold, so that all of them stay within a quarter of the memory.
+fn dictionary_limits(memory: u64, count: usize) -> DictionaryLimits {
+    // Where an entry ends, and its place in the hash table.
+    const ENTRY_BYTES: usize = 24;
+    let each = usize::try_from(memory / 4).unwrap_or(usize::MAX) / count.max(1);
+    let most = DictionaryLimits::default();
+    DictionaryLimits { entries: most.entries.min(each / 2 / ENTRY_BYTES), bytes: most.bytes.min(each / 2) }
 }
 
 /// `auto`, `NAME` and `COLUMN=NAME` as choices.

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 
 use crate::args::Schema;
 use crate::error::{CliError, Outcome};
-use crate::input::{Inputs, open_table};
+use crate::input::{DEFAULT_MEMORY, Inputs, open_table};
 use crate::output::{print_json, print_text};
 use crate::render::{cut, type_name};
 
@@ -25,6 +25,7 @@ pub fn run(args: &Schema) -> Result<Outcome, CliError> {
         columns: None,
         rows: None,
         schema: None,
+        memory: DEFAULT_MEMORY,
     };
     // Of a .cb2t file only the footer is read.
     let schema = if inputs.is_table() {

@@ -11,12 +11,12 @@ fn packed() -> Folder {
     folder
 }
 
+/// What readers of the reports rely on; more may come.
 #[track_caller]
 fn has_keys(object: &Value, keys: &[&str]) {
-    let found: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
-    let mut expected = keys.to_vec();
-    expected.sort_unstable();
-    assert_eq!(found, expected, "{object}");
+    for key in keys {
+        assert!(object.as_object().unwrap().contains_key(*key), "{object} lacks {key:?}");
+    }
 }
 
 #[test]

@@ -53,6 +53,7 @@ pub(super) struct JsonReader {
     columns: Option<Vec<usize>>,
     schema: SchemaRef,
     batch_rows: usize,
+    batch_bytes: usize,
     window: RowWindow,
     row: u64,
 }
@@ -84,6 +85,7 @@ impl JsonReader {
             columns,
             schema,
             batch_rows,
+            batch_bytes: options.batch_bytes,
             window: RowWindow::new(options.rows.as_ref()),
             row: 0,
         })
@@ -107,7 +109,10 @@ impl JsonReader {
         let mut lines = Lines::default();
         let wanted =
             usize::try_from(self.window.left()).map_or(self.batch_rows, |left| left.min(self.batch_rows));
-        while lines.ends.len() < wanted && next_line(&self.input, self.bytes.as_mut(), &mut lines.text)? {
+        while lines.ends.len() < wanted
+            && lines.text.len() < self.batch_bytes.max(1)
+            && next_line(&self.input, self.bytes.as_mut(), &mut lines.text)?
+        {
             if lines.ends.is_empty() && self.window.skips(1) {
                 lines.text.clear();
                 self.row += 1;

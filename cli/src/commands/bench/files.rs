@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{machine, median};
 use crate::args::BenchFiles;
 use crate::error::{CliError, Outcome};
-use crate::input::{Inputs, checked};
+use crate::input::{DEFAULT_MEMORY, Inputs, checked};
 use crate::output::{print_json, print_text};
 use crate::render::{bytes, counted, table};
 
@@ -36,8 +36,15 @@ pub fn run(args: &BenchFiles) -> Result<Outcome, CliError> {
     for path in &args.inputs {
         let paths = [path.clone()];
         let columns = args.columns.clone();
-        let inputs =
-            Inputs { paths: &paths, format: None, options: &args.input, columns, rows: None, schema: None };
+        let inputs = Inputs {
+            paths: &paths,
+            format: None,
+            options: &args.input,
+            columns,
+            rows: None,
+            schema: None,
+            memory: DEFAULT_MEMORY,
+        };
         let rows = load(&inputs)?;
         let measured = measure(&rows, args.repeat)?;
         report(&inputs.name(), &rows, &measured, args.json)?;
