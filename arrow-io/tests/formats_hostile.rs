@@ -16,3 +16,13 @@ fn a_character_that_is_split_between_csv_fields_is_refused() {
         assert!(error.contains("UTF-8"), "{error}");
     }
 }
+
+/// A page's header in which a list claims two thousand million elements, at the end of the file.
+#[test]
+fn a_claim_beyond_the_end_of_a_parquet_file_does_not_keep_the_reader() {
+    let bytes = include_bytes!("../../fuzz/seeds/parquet_in/found_endless_list");
+    let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
+    let started = std::time::Instant::now();
+    error_of(read(stream(bytes.as_slice()), &options));
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}

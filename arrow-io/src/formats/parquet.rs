@@ -1,5 +1,7 @@
 //! Parquet files, read and written by the `parquet` crate.
 
+mod whole;
+
 use std::io::Write;
 use std::ops::Range;
 
@@ -15,6 +17,7 @@ use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
+use self::whole::WholeFile;
 use super::FormatError;
 use super::options::{ParquetCompression, ReadOptions, WriteOptions};
 use super::projection::selected_columns;
@@ -29,7 +32,7 @@ const MAX_ROW_GROUP_BYTES: usize = 512 * 1024 * 1024;
 pub(super) fn open(source: Source, options: &ReadOptions) -> Result<Opened, FormatError> {
     let name = source.name.clone();
     let failed = |source| FormatError::Parquet { name: name.clone(), source };
-    let file = source.into_file()?;
+    let file = WholeFile(source.into_file()?);
     let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, ArrowReaderOptions::new())
         .map_err(failed)?;
 
@@ -62,7 +65,7 @@ fn arrow_error(name: &str, source: ArrowError) -> FormatError {
     FormatError::Arrow { input: name.to_owned(), format: super::Format::Parquet, source }
 }
 
-type Builder = ParquetRecordBatchReaderBuilder<std::fs::File>;
+type Builder = ParquetRecordBatchReaderBuilder<WholeFile>;
 
 fn row_group_rows(name: &str, builder: &Builder) -> Result<Vec<u64>, FormatError> {
     let groups = builder.metadata().row_groups().iter().enumerate();
