@@ -98,22 +98,26 @@ fn flipped_bits_of_golden_files_are_found() {
     });
 }
 
-/// Values at the edges of what fields can mean.
-const EDGES: [u64; 12] =
-    [0, 1, 2, 7, 0xFF, 0xFFFF, 0x7FFF_FFFF, 0xFFFF_FFFF, 0x1_0000_0000, 1 << 60, 1 << 63, u64::MAX];
+/// Values at the edges of what fields of so many bytes can mean.
+const EDGES: [(usize, &[u64]); 3] = [
+    (1, &[2, 0xFF]),
+    (4, &[0, 1, 3, 0xFFFF, 0x7FFF_FFFF, 0xFFFF_FFFF]),
+    (8, &[0x1_0000_0000, 1 << 60, 1 << 63, u64::MAX]),
+];
 
 /// With every checksum right, a changed field is an error or gives other values of the type, and what is proven can be read.
 #[test]
 fn every_field_at_its_edges_gives_errors_or_values() {
-    each_sample(|sample| {
+    // Every second type: neighbours have the same structures.
+    let types = every_type_alone();
+    types.par_iter().step_by(2).chain(shapes().par_iter()).for_each(|sample| {
         let anatomy = Anatomy::of(&sample.bytes).unwrap();
         for place in anatomy.places.iter().filter(|place| place.part != Part::Schema) {
-            for width in [1, 4, 8] {
-                // Tables of many entries are all alike: their first entries stand for them.
-                let reach = place.range.len().min(2 * place.entry_bytes.max(16));
-                for offset in (0..=reach.saturating_sub(width)).step_by(width) {
-                    for edge in EDGES.into_iter().filter(|edge| width == 8 || edge >> (8 * width) == 0) {
-                        let at = place.range.start + offset;
+            // Entries of a table are all alike: the first two stand for them.
+            let reach = place.range.len().min(2 * place.entry_bytes.max(16));
+            for (width, edges) in EDGES {
+                for at in (place.range.start..place.range.start + reach).step_by(width) {
+                    for &edge in edges {
                         let mut damaged = sample.bytes.clone();
                         let Some(field) = damaged.get_mut(at..at + width) else { continue };
                         field.copy_from_slice(&edge.to_le_bytes()[..width]);
