@@ -72,45 +72,43 @@ pub fn encode_block(
     };
     if let Some(constant) = constant(values) {
         header.constant = constant.into();
-        let bytes = finish(header, Vec::new(), 0).ok_or(too_large(0))?;
+        let bytes = seal(header, vec![0; BlockHeader::BYTES], BlockHeader::BYTES).ok_or(too_large(0))?;
         return Ok(EncodedBlock { bytes, value_count, codec: "constant", trials: Vec::new() });
     }
 
     let (codec, trials) =
         choose(registry, choice, layout, order, values, tile_len).ok_or(EncodeError::NoCodec { layout })?;
     let shared = codec.encode_shared(values);
-    let tiles = Tiles::encode(codec, &shared, values, tile_len);
+    let tile_count = values.len().div_ceil(tile_len);
     header.codec_id = codec.id().into();
-    header.tile_count = u32::try_from(tiles.ends.len()).map_err(|_| too_large(0))?.into();
+    header.tile_count = u32::try_from(tile_count).map_err(|_| too_large(0))?.into();
     header.shared_bytes = u32::try_from(shared.len()).map_err(|_| too_large(shared.len() as u64))?.into();
 
-    let tables_bytes = tables_bytes(shared.len(), tiles.ends.len(), statistics.minima.len());
-    let first_tile = BlockHeader::BYTES + tables_bytes;
-    let block_bytes = (first_tile + tiles.bytes.len()) as u64;
+    let first_tile = BlockHeader::BYTES + tables_bytes(shared.len(), tile_count, statistics.minima.len());
+    let tiles = Tiles::encode(codec, &shared, values, tile_len, first_tile);
+    let Tiles { mut bytes, offsets, checksums } = tiles;
+    let block_bytes = bytes.len() as u64;
     if block_bytes > MAX_BLOCK_BYTES {
         return Err(too_large(block_bytes));
     }
-    let mut tables = Vec::with_capacity(tables_bytes + tiles.bytes.len());
-    append_padded(&mut tables, &shared);
-    let offsets: Vec<u32> = std::iter::once(&0)
-        .chain(&tiles.ends)
-        .map(|&end| u32::try_from(first_tile + end).map_err(|_| too_large(block_bytes)))
-        .collect::<Result<_, _>>()?;
-    append_padded(&mut tables, offsets.as_bytes());
-    append_padded(&mut tables, tiles.checksums.as_bytes());
-    append_padded(&mut tables, &statistics.minima);
-    append_padded(&mut tables, &statistics.maxima);
-    tables.extend_from_slice(&tiles.bytes);
-    let bytes = finish(header, tables, tables_bytes).ok_or(too_large(block_bytes))?;
+    // Within the limit, all offsets fit.
+    let offsets: Vec<u32> =
+        offsets.into_iter().map(|offset| u32::try_from(offset).unwrap_or(u32::MAX)).collect();
+    let mut place = BlockHeader::BYTES;
+    let tables = [&shared, offsets.as_bytes(), checksums.as_bytes(), &statistics.minima, &statistics.maxima];
+    for table in tables {
+        bytes.get_mut(place..place + table.len()).ok_or(too_large(block_bytes))?.copy_from_slice(table);
+        place += padded(table.len());
+    }
+    let bytes = seal(header, bytes, first_tile).ok_or(too_large(block_bytes))?;
     Ok(EncodedBlock { bytes, value_count, codec: codec.name(), trials })
 }
 
-/// Header and body with length and checksum filled in.
-fn finish(mut header: BlockHeader, body: Vec<u8>, tables_bytes: usize) -> Option<Vec<u8>> {
-    header.block_bytes = u32::try_from(BlockHeader::BYTES + body.len()).ok()?.into();
-    let mut bytes = header.as_bytes().to_vec();
-    bytes.extend_from_slice(&body);
-    let checksum = block_checksum(&bytes, BlockHeader::BYTES + tables_bytes)?;
+/// The block `bytes`, of which only the header is missing.
+fn seal(mut header: BlockHeader, mut bytes: Vec<u8>, first_tile: usize) -> Option<Vec<u8>> {
+    header.block_bytes = u32::try_from(bytes.len()).ok()?.into();
+    bytes.get_mut(..BlockHeader::BYTES)?.copy_from_slice(header.as_bytes());
+    let checksum = block_checksum(&bytes, first_tile)?;
     bytes.get_mut(60..64)?.copy_from_slice(&checksum.to_le_bytes());
     Some(bytes)
 }
@@ -125,11 +123,6 @@ fn padded(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
 }
 
-fn append_padded(bytes: &mut Vec<u8>, table: &[u8]) {
-    bytes.extend_from_slice(table);
-    bytes.resize(padded(bytes.len()), 0);
-}
-
 /// The value that all of `values` have, zero-extended.
 fn constant(values: Values<'_>) -> Option<u64> {
     with_values!(Values, values, values => {
@@ -138,16 +131,24 @@ fn constant(values: Values<'_>) -> Option<u64> {
     })
 }
 
-/// The tiles of a block, each padded, one after the other.
+/// A block without its header and tables.
 struct Tiles {
+    /// Room for header and tables, then the tiles, each padded, one after the other.
     bytes: Vec<u8>,
-    ends: Vec<usize>,
+    /// Where each tile begins, and where the last ends.
+    offsets: Vec<usize>,
     checksums: Vec<u32>,
 }
 
 impl Tiles {
-    fn encode(codec: &dyn AnyCodec, shared: &[u8], values: Values<'_>, tile_len: usize) -> Self {
-        let mut tiles = Self { bytes: Vec::new(), ends: Vec::new(), checksums: Vec::new() };
+    fn encode(
+        codec: &dyn AnyCodec,
+        shared: &[u8],
+        values: Values<'_>,
+        tile_len: usize,
+        first_tile: usize,
+    ) -> Self {
+        let mut tiles = Self { bytes: vec![0; first_tile], offsets: vec![first_tile], checksums: Vec::new() };
         let mut tile = Vec::new();
         for start in (0..values.len()).step_by(tile_len) {
             tile.clear();
@@ -156,7 +157,7 @@ impl Tiles {
             tile.resize(padded(tile.len().max(1)), 0);
             tiles.checksums.push(checksum(&tile));
             tiles.bytes.extend_from_slice(&tile);
-            tiles.ends.push(tiles.bytes.len());
+            tiles.offsets.push(tiles.bytes.len());
         }
         tiles
     }
