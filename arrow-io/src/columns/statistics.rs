@@ -12,9 +12,21 @@ use super::tree::{Limb, Node, Shape};
 /// A value longer than this makes the pair unknown.
 const MAX_VALUE_BYTES: usize = 64;
 
-/// Smallest and largest value of what `builder` has collected, as SPEC.md stores them; `None` where there is no value, or the type has none.
+/// Smallest and largest value of what `builder` has collected, as SPEC.md stores them; `None` where there is no value, the type has none, or one is too long.
 #[must_use]
 pub fn extremes(node: &Node, builder: &NodeBuilder) -> Option<(Vec<u8>, Vec<u8>)> {
+    value_extremes(node, builder).filter(|(min, max)| are_short(min, max))
+}
+
+/// Whether both are short enough to be stored.
+#[must_use]
+pub fn are_short(min: &[u8], max: &[u8]) -> bool {
+    min.len() <= MAX_VALUE_BYTES && max.len() <= MAX_VALUE_BYTES
+}
+
+/// As [`extremes`], whatever their length.
+#[must_use]
+pub fn value_extremes(node: &Node, builder: &NodeBuilder) -> Option<(Vec<u8>, Vec<u8>)> {
     // Values under nulls are copies of others and NaNs are left out: what is left must be something.
     if builder.slot_count == builder.null_count + builder.nan_count {
         return None;
@@ -149,8 +161,7 @@ fn byte_extremes<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>,
     for value in values {
         both = Some(both.map_or((value, value), |(min, max)| (min.min(value), max.max(value))));
     }
-    let (min, max) = both?;
-    (min.len() <= MAX_VALUE_BYTES && max.len() <= MAX_VALUE_BYTES).then(|| (min.to_vec(), max.to_vec()))
+    both.map(|(min, max)| (min.to_vec(), max.to_vec()))
 }
 
 #[cfg(test)]

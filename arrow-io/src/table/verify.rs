@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::reader::{ReadOptions, Table, batch};
 use crate::columns::build::{Coding, NodeBuilder};
 use crate::columns::read::{Budget, ChunkReader, LoadedColumn, role_name};
-use crate::columns::statistics::{compare, extremes};
+use crate::columns::statistics::{are_short, compare, value_extremes};
 use crate::columns::tree::{Node, Shape};
 use crate::error::TableError;
 
@@ -166,14 +166,14 @@ struct Totals {
     extremes: Extremes,
 }
 
-/// Smallest and largest of the values so far, as the file stores them.
+/// Smallest and largest of the values so far, as the file stores them where they are short enough.
 #[derive(Debug, Clone, Default)]
 enum Extremes {
     /// There was no value.
     #[default]
     None,
     Known(Vec<u8>, Vec<u8>),
-    /// The type has none, or some were too long to be stored.
+    /// The type has none.
     Unknown,
 }
 
@@ -195,7 +195,7 @@ impl Totals {
         if builder.slot_count == builder.null_count + builder.nan_count {
             return;
         }
-        self.extremes = match (std::mem::take(&mut self.extremes), extremes(node, builder)) {
+        self.extremes = match (std::mem::take(&mut self.extremes), value_extremes(node, builder)) {
             (Extremes::None, Some((min, max))) => Extremes::Known(min, max),
             (Extremes::Known(low, high), Some((min, max))) => Extremes::Known(
                 if compare(node, &min, &low).is_lt() { min } else { low },
@@ -218,6 +218,7 @@ impl Totals {
         }
         match (stored, &self.extremes) {
             (None, _) => None,
+            (Some(_), Extremes::Known(min, max)) if !are_short(min, max) => Some("statistics"),
             (Some((min, _)), Extremes::Known(true_min, _)) if min != true_min => Some("min"),
             (Some((_, max)), Extremes::Known(_, true_max)) if max != true_max => Some("max"),
             (Some(_), Extremes::Known(..)) => None,
