@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use arrow::error::ArrowError;
 use arrow_io::TableError;
-use arrow_io::compare::CompareError;
+use arrow_io::compare::{CompareError, Side};
 use arrow_io::formats::FormatError;
 use cb2t::{ContainerError, WriteError};
 
@@ -47,7 +47,7 @@ pub enum CliError {
     },
     /// Two tables cannot be compared.
     #[error(transparent)]
-    Compare(#[from] CompareError),
+    Compare(CompareError),
     /// A file is there that must not be replaced.
     #[error("{0} exists: choose another name, or replace it with --force")]
     Exists(String),
@@ -132,6 +132,26 @@ impl CliError {
     pub fn table(file: impl ToString) -> impl FnOnce(TableError) -> Self {
         let file = file.to_string();
         move |source| Self::Table { file, source: Box::new(source) }
+    }
+
+    /// A comparison's error, with the file on the side that it could not read.
+    pub fn compare(left: &str, right: &str) -> impl FnOnce(CompareError) -> Self {
+        move |error| match error {
+            CompareError::Read { side, source, .. } => {
+                Self::batch(if side == Side::Left { left } else { right }, source)
+            }
+            other => Self::Compare(other),
+        }
+    }
+
+    /// The error of a file that a batch should have come from.
+    pub fn batch(file: &str, error: ArrowError) -> Self {
+        match error {
+            ArrowError::ExternalError(inner) if inner.is::<FormatError>() => {
+                Self::Format(FormatError::from_reader(file, ArrowError::ExternalError(inner)))
+            }
+            source => Self::Batch { file: file.to_owned(), source },
+        }
     }
 
     /// A writer's error with its file.

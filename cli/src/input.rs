@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow_io::formats::{self, Format, FormatError, Input, Progress};
+use arrow_io::formats::{self, Format, Input, Progress};
 use cb2t::{ReadOptions, Source, Table};
 
 use crate::args::InputOptions;
@@ -116,6 +116,10 @@ impl Inputs<'_> {
     }
 
     fn open_table(&self, path: &Path) -> Result<Opened, CliError> {
+        if self.options.schema.is_some() {
+            let reason = "a cb2t file has a schema of its own; leave the given one out".to_owned();
+            return Err(CliError::Unsupported { file: input_name(path), reason });
+        }
         let table = open_table(path)?;
         let columns =
             column_indexes(&table, self.columns.as_deref()).map_err(CliError::table(input_name(path)))?;
@@ -239,10 +243,5 @@ fn read_schema(path: &Path) -> Result<SchemaRef, CliError> {
 
 /// A batch or the error of the file that it should come from.
 pub fn checked(batch: Result<RecordBatch, ArrowError>, file: &str) -> Result<RecordBatch, CliError> {
-    batch.map_err(|error| match error {
-        ArrowError::ExternalError(inner) if inner.is::<FormatError>() => {
-            CliError::Format(FormatError::from_reader(file, ArrowError::ExternalError(inner)))
-        }
-        source => CliError::Batch { file: file.to_owned(), source },
-    })
+    batch.map_err(|error| CliError::batch(file, error))
 }

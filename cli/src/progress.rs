@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::input::Opened;
@@ -18,9 +21,10 @@ impl BatchProgress {
         let bytes = opened.progress.clone().filter(|progress| progress.total_bytes().is_some());
         let total_bytes = bytes.as_ref().and_then(arrow_io::formats::Progress::total_bytes);
         let bar = match (total_bytes, opened.row_count) {
-            (Some(total), _) => {
-                styled(total, "{msg:10} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}")
-            }
+            (Some(total), _) => styled(
+                total,
+                "{msg:10} [{bar:30}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}",
+            ),
             (None, Some(rows)) => styled(rows, "{msg:10} [{bar:30}] {human_pos}/{human_len} rows {eta}"),
             (None, None) => ProgressBar::new_spinner(),
         };
@@ -41,6 +45,38 @@ impl BatchProgress {
 impl Drop for BatchProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A reader with a bar that shows how far it has come.
+pub struct Watched {
+    reader: Box<dyn RecordBatchReader + Send>,
+    progress: BatchProgress,
+}
+
+impl Watched {
+    /// The batches of `opened`, with a bar.
+    pub fn new(what: &'static str, opened: Opened) -> Self {
+        let progress = BatchProgress::new(what, &opened);
+        Self { reader: opened.reader, progress }
+    }
+}
+
+impl Iterator for Watched {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.reader.next()?;
+        if let Ok(batch) = &batch {
+            self.progress.add(batch.num_rows() as u64);
+        }
+        Some(batch)
+    }
+}
+
+impl RecordBatchReader for Watched {
+    fn schema(&self) -> SchemaRef {
+        self.reader.schema()
     }
 }
 

@@ -41,7 +41,8 @@ pub fn run(args: &Demo) -> Result<Outcome, CliError> {
 
     let mut left = open_file(&csv, None, &plain_options())?;
     let mut right = open_file(&arrow, None, &plain_options())?;
-    let comparison = compare(&mut left.reader, &mut right.reader, &CompareOptions::default())?;
+    let comparison = compare(&mut left.reader, &mut right.reader, &CompareOptions::default())
+        .map_err(CliError::compare("planes.csv", "planes.arrow"))?;
     let size = |path: &Path| fs::metadata(path).map(|metadata| metadata.len()).map_err(failed);
     let (csv_bytes, parquet_bytes, packed_bytes) = (size(&csv)?, size(&parquet)?, size(&packed)?);
 

@@ -103,13 +103,14 @@ fn codecs(node: &NodeInfo) -> String {
     };
     let dictionary =
         node.dictionary.map(|dictionary| format!("dictionary of {}", grouped(dictionary.entry_count)));
-    roles.iter().map(role_text).chain(dictionary).collect::<Vec<_>>().join(", ")
+    let parts: Vec<String> = roles.iter().map(role_text).chain(dictionary).collect();
+    if parts.is_empty() { "-".into() } else { parts.join(", ") }
 }
 
 fn node_table(nodes: &[NodeInfo]) -> String {
     let row = |node: &NodeInfo| {
         let stored = node.stored_bytes();
-        let bits = if node.slot_count == 0 {
+        let bits = if node.slot_count == 0 || node.buffers.is_empty() {
             "-".into()
         } else {
             format!("{:.2}", stored as f64 * 8.0 / node.slot_count as f64)

@@ -17,7 +17,7 @@ use crate::args::{Optimize, Pack};
 use crate::error::{CliError, Outcome};
 use crate::input::{Inputs, checked, is_standard};
 use crate::output::{Output, print_json};
-use crate::progress::{BatchProgress, steps};
+use crate::progress::{BatchProgress, Watched, steps};
 use crate::render::{bytes, counted, ratio};
 
 pub fn run(args: &Pack) -> Result<Outcome, CliError> {
@@ -199,9 +199,11 @@ fn verify(output: &Output, inputs: &Inputs<'_>, path: &Path) -> Result<(), CliEr
     if !inputs.can_be_read_twice() {
         return Ok(());
     }
-    let mut original = inputs.open()?;
+    let mut original = Watched::new("comparing", inputs.open()?);
     let mut copy = written.read(&ReadOptions::default()).map_err(failed)?;
-    let comparison = compare(&mut original.reader, &mut copy, &CompareOptions::default())?;
+    let comparison = compare(&mut original, &mut copy, &CompareOptions::default())
+        .map_err(CliError::compare(&inputs.name(), &path.display().to_string()))?;
+    drop(original);
     if comparison.is_equal() {
         return Ok(());
     }

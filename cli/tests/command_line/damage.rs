@@ -45,6 +45,8 @@ fn a_wrong_byte_of_a_tile_is_found_by_its_column_row_group_block_and_tile() {
     folder.run("verify damaged.cb2t").fails(1, &place);
     folder.run("unpack damaged.cb2t -o out.csv").fails(3, &place);
     folder.run("pack damaged.cb2t -o out.cb2t").fails(3, &place);
+    folder.run("diff in.cb2t damaged.cb2t").fails(3, &place);
+    folder.run("diff damaged.cb2t in.csv").fails(3, &place);
     // What does not need the tile does not notice.
     folder.run("head damaged.cb2t").done();
     folder.run("stats damaged.cb2t").done();

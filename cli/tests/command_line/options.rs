@@ -210,10 +210,15 @@ fn a_schema_is_taken_from_json_or_from_another_file() {
         folder.run(&format!("pack few.csv -o few.cb2t --schema {schema} --verify --force")).done();
         assert_eq!(folder.run("head few.cb2t --json").done(), given, "{schema}");
         assert_eq!(folder.run("schema few.cb2t --json").done(), folder.text("schema.json"), "{schema}");
+        folder.run(&format!("diff few.csv few.cb2t --schema {schema}")).done();
     }
     folder.write("wrong.csv", "id,city,price,day,note\none,2,3,2026-01-01,5\n");
     folder.run("pack wrong.csv -o out.cb2t --schema schema.json").fails(3, &["wrong.csv", "row 0", "id"]);
-    folder.run("pack in.cb2t -o out.cb2t --schema nope.json").done();
+    folder.run("unpack in.cb2t -o in.arrow").done();
+    for input in ["in.cb2t", "in.arrow"] {
+        let line = format!("pack {input} -o out.cb2t --schema schema.json");
+        folder.run(&line).fails(3, &[input, "schema of its own"]);
+    }
 }
 
 #[test]
