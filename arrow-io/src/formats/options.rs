@@ -41,7 +41,7 @@ pub struct ReadOptions {
 }
 
 /// Most fields in a batch of text, since its readers reserve room for them.
-const MAX_BATCH_FIELDS: usize = 4 * 1024 * 1024;
+const MAX_BATCH_FIELDS: usize = 512 * 1024;
 
 impl ReadOptions {
     /// Rows in a batch where a row takes `row_bytes`.
