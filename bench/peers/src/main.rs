@@ -1,4 +1,4 @@
-//! `bench-peers [--json FILE] [--seconds S]`: cb2t's codecs and, on the same columns, in the same run, `fastlanes` and `vortex`. One core.
+//! `bench-peers [--json FILE] [--seconds S]`: cb2t's codecs and, on the same columns, in the same run, the crate `fastlanes`. One core. (Vortex and DuckDB: `bench/peers.py`.)
 //!
 //! `cargo run --release -- --json FILE`; with `--no-default-features` without Vortex, which needs libclang and some ten minutes to build.
 
