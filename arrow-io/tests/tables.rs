@@ -280,3 +280,27 @@ fn damaged_schemas_are_refused_or_decode_but_never_panic() {
         }
     }
 }
+
+#[test]
+fn structs_without_fields_keep_their_number_in_unions_and_dictionaries() {
+    let nothing: ArrayRef = Arc::new(StructArray::new_empty_fields(3, Some(vec![true, false, true].into())));
+    let fields = UnionFields::from_fields([Field::new("nothing", nothing.data_type().clone(), true)]);
+    let union = UnionArray::try_new(
+        fields,
+        vec![0_i8; 3].into(),
+        Some(vec![2_i32, 1, 0].into()),
+        vec![nothing.clone()],
+    )
+    .unwrap();
+    let keys = Int8Array::from(vec![Some(1), None, Some(0)]);
+    let columns: [(&str, ArrayRef, bool); 2] = [
+        ("union", Arc::new(union), true),
+        ("dictionary", Arc::new(DictionaryArray::new(keys, nothing)), true),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let table = opened(written(&[batch], WriterOptions::default()));
+    table.verify(&|_, _| {}).unwrap();
+    let nulls: Vec<u64> = table.inspect(0).unwrap().iter().map(|node| node.null_count).collect();
+    assert_eq!((table.row_count(), nulls), (3, vec![0, 1]));
+    assert_eq!(table.inspect(1).unwrap()[0].null_count, 2);
+}

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, GenericBinaryArray, OffsetSizeTrait, StringViewArray,
-    UInt32Array, UnionArray,
+    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, GenericBinaryArray, OffsetSizeTrait,
+    StringViewArray, StructArray, UInt32Array, UnionArray,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type};
@@ -391,7 +391,7 @@ impl NodeBuilder {
             let chosen = array.type_ids().iter().zip(offsets.iter()).filter(|(other, _)| **other == id);
             let offsets: UInt32Array =
                 chosen.map(|(_, &offset)| u32::try_from(offset).unwrap_or(u32::MAX)).collect();
-            arrow::compute::take(child, &offsets, None)
+            take_slots(child, &offsets)
         });
         let children: Vec<ArrayRef> = children
             .collect::<Result<_, _>>()
@@ -492,7 +492,7 @@ fn flatten(array: &ArrayRef) -> Result<ArrayRef, arrow::error::ArrowError> {
     let array = match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            arrow::compute::take(dictionary.values(), dictionary.keys(), None)?
+            take_slots(dictionary.values(), dictionary.keys())?
         }
         DataType::RunEndEncoded(run_ends, _) => {
             let indexes = match run_ends.data_type() {
@@ -505,11 +505,28 @@ fn flatten(array: &ArrayRef) -> Result<ArrayRef, arrow::error::ArrowError> {
                 DataType::Int32 => array.as_run::<Int32Type>().values(),
                 _ => array.as_run::<Int64Type>().values(),
             };
-            arrow::compute::take(values, &indexes, None)?
+            take_slots(values, &indexes)?
         }
         _ => return Ok(array.clone()),
     };
     flatten(&array)
+}
+
+/// The values at `indexes`, as many as these. Arrow forgets how long a struct without fields is.
+fn take_slots(values: &ArrayRef, indexes: &dyn Array) -> Result<ArrayRef, arrow::error::ArrowError> {
+    let taken = arrow::compute::take(values, indexes, None)?;
+    if taken.len() == indexes.len() {
+        return Ok(taken);
+    }
+    if !matches!(values.data_type(), DataType::Struct(fields) if fields.is_empty()) {
+        let reason = format!("{} slots were taken of {}", taken.len(), indexes.len());
+        return Err(arrow::error::ArrowError::ComputeError(reason));
+    }
+    let valid: BooleanArray = (0..values.len()).map(|slot| Some(values.is_valid(slot))).collect();
+    let valid = arrow::compute::take(&valid, indexes, None)?;
+    let valid = valid.as_boolean();
+    let nulls: NullBuffer = valid.iter().map(|valid| valid.unwrap_or(false)).collect();
+    Ok(Arc::new(StructArray::new_empty_fields(indexes.len(), Some(nulls))))
 }
 
 /// For each slot of a run array, which of its values it has.
