@@ -282,6 +282,33 @@ fn damaged_schemas_are_refused_or_decode_but_never_panic() {
 }
 
 #[test]
+fn arrays_without_bytes_keep_their_length() {
+    let item = |data_type: &DataType| Arc::new(Field::new_list_field(data_type.clone(), true));
+    let none = DataType::FixedSizeList(item(&DataType::Int32), 0);
+    let lists = ArrayData::builder(none.clone()).len(3);
+    let lists = lists.add_child_data(new_empty_array(&DataType::Int32).to_data()).build().unwrap();
+    let of_struct = DataType::Struct(vec![Field::new("x", none.clone(), true)].into());
+    let structs = ArrayData::builder(of_struct).len(3).add_child_data(lists.clone()).build().unwrap();
+    let of_lists = DataType::FixedSizeList(item(&none), 1);
+    let nested = ArrayData::builder(of_lists).len(3).add_child_data(lists.clone()).build().unwrap();
+    for child in [lists, structs, nested].map(make_array) {
+        let fields = UnionFields::from_fields([Field::new("c", child.data_type().clone(), true)]);
+        let offsets = Some(vec![2_i32, 1, 0, 0].into());
+        let union = UnionArray::try_new(fields, vec![0_i8; 4].into(), offsets, vec![child.clone()]).unwrap();
+        let keys = Int8Array::from(vec![Some(1), None, Some(0), Some(0)]);
+        let columns: [(&str, ArrayRef, bool); 2] = [
+            ("union", Arc::new(union), true),
+            ("dictionary", Arc::new(DictionaryArray::new(keys, child)), true),
+        ];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        let table = opened(written(&[batch], WriterOptions::default()));
+        table.verify(&|_, _| {}).unwrap();
+        let counts = |column| table.inspect(column).unwrap()[0].slot_count;
+        assert_eq!([table.row_count(), counts(0), counts(1)], [4; 3]);
+    }
+}
+
+#[test]
 fn structs_without_fields_keep_their_number_in_unions_and_dictionaries() {
     let nothing: ArrayRef = Arc::new(StructArray::new_empty_fields(3, Some(vec![true, false, true].into())));
     let fields = UnionFields::from_fields([Field::new("nothing", nothing.data_type().clone(), true)]);

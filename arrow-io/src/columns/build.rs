@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, GenericBinaryArray, OffsetSizeTrait,
-    StringViewArray, StructArray, UInt32Array, UnionArray,
+    Array, ArrayRef, AsArray, BinaryViewArray, GenericBinaryArray, MutableArrayData, OffsetSizeTrait,
+    StringViewArray, UInt32Array, UnionArray, make_array,
 };
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type, UInt64Type};
 use codec_core::statistics::is_nan;
 use codec_core::{Order, OwnedValues, Value, with_values};
 
@@ -512,21 +512,26 @@ fn flatten(array: &ArrayRef) -> Result<ArrayRef, arrow::error::ArrowError> {
     flatten(&array)
 }
 
-/// The values at `indexes`, as many as these. Arrow forgets how long a struct without fields is.
-fn take_slots(values: &ArrayRef, indexes: &dyn Array) -> Result<ArrayRef, arrow::error::ArrowError> {
+/// The values at `indexes`, as many as these. Arrow's own `take` forgets how long an array without bytes is: structs without fields, lists of no slots, and what
+/// is made of them.
+pub(crate) fn take_slots(
+    values: &ArrayRef,
+    indexes: &dyn Array,
+) -> Result<ArrayRef, arrow::error::ArrowError> {
     let taken = arrow::compute::take(values, indexes, None)?;
     if taken.len() == indexes.len() {
         return Ok(taken);
     }
-    if !matches!(values.data_type(), DataType::Struct(fields) if fields.is_empty()) {
-        let reason = format!("{} slots were taken of {}", taken.len(), indexes.len());
-        return Err(arrow::error::ArrowError::ComputeError(reason));
+    let indexes = arrow::compute::cast(indexes, &DataType::UInt64)?;
+    let data = values.to_data();
+    let mut taken = MutableArrayData::new(vec![&data], true, indexes.len());
+    for index in indexes.as_primitive::<UInt64Type>() {
+        match index.and_then(|index| usize::try_from(index).ok()) {
+            Some(index) => taken.try_extend(0, index, index + 1)?,
+            None => taken.try_extend_nulls(1)?,
+        }
     }
-    let valid: BooleanArray = (0..values.len()).map(|slot| Some(values.is_valid(slot))).collect();
-    let valid = arrow::compute::take(&valid, indexes, None)?;
-    let valid = valid.as_boolean();
-    let nulls: NullBuffer = valid.iter().map(|valid| valid.unwrap_or(false)).collect();
-    Ok(Arc::new(StructArray::new_empty_fields(indexes.len(), Some(nulls))))
+    Ok(make_array(taken.freeze()))
 }
 
 /// For each slot of a run array, which of its values it has.
