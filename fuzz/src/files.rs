@@ -1,7 +1,7 @@
 //! Any bytes as a `.cb2t` file: whatever they are, opening, proving and reading them gives an error or values.
 
 use arrow::array::RecordBatchReader;
-use cb2t::{ReadOptions, Table};
+use cb2t::{ReadOptions, Table, TableError};
 use codec_core::conformance::Random;
 
 use crate::surgery::mutate::mutate;
@@ -75,7 +75,8 @@ fn take_some(table: &Table, salt: u64, sound: bool) {
     match table.take(&rows, None) {
         Ok(batch) => assert_eq!(batch.num_rows(), rows.len()),
         // Arrow cannot take rows of every type.
-        Err(error) => assert!(!sound || error.to_string().contains("rrow"), "{error}"),
+        Err(TableError::Arrow { .. }) => {}
+        Err(error) => assert!(!sound, "{error}"),
     }
 }
 
