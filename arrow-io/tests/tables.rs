@@ -306,6 +306,18 @@ fn arrays_without_bytes_keep_their_length() {
         let counts = |column| table.inspect(column).unwrap()[0].slot_count;
         assert_eq!([table.row_count(), counts(0), counts(1)], [4; 3]);
     }
+    // A union in a union, of children that no bytes tell the length of.
+    let fields = UnionFields::from_fields([Field::new("c", none.clone(), true)]);
+    let data = ArrayData::builder(none).len(3).add_child_data(new_empty_array(&DataType::Int32).to_data());
+    let lists = make_array(data.build().unwrap());
+    let inner = UnionArray::try_new(fields, vec![0_i8; 3].into(), Some(vec![0, 1, 2].into()), vec![lists]);
+    let inner: ArrayRef = Arc::new(inner.unwrap());
+    let fields = UnionFields::from_fields([Field::new("u", inner.data_type().clone(), true)]);
+    let outer = UnionArray::try_new(fields, vec![0_i8; 3].into(), Some(vec![2, 1, 0].into()), vec![inner]);
+    let outer: ArrayRef = Arc::new(outer.unwrap());
+    let table = opened(written(&[RecordBatch::try_from_iter([("o", outer)]).unwrap()], small_groups(9)));
+    table.verify(&|_, _| {}).unwrap();
+    assert_eq!(table.inspect(0).unwrap()[2].slot_count, 3);
 }
 
 #[test]

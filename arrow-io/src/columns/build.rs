@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, GenericBinaryArray, MutableArrayData, OffsetSizeTrait,
-    StringViewArray, UInt32Array, UnionArray, make_array,
+    StringViewArray, UInt32Array, UnionArray, make_array, new_null_array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type, UInt64Type};
@@ -518,20 +518,26 @@ pub(crate) fn take_slots(
     values: &ArrayRef,
     indexes: &dyn Array,
 ) -> Result<ArrayRef, arrow::error::ArrowError> {
-    let taken = arrow::compute::take(values, indexes, None)?;
-    if taken.len() == indexes.len() {
+    // In a union its children are too short then, which is an error.
+    if let Ok(taken) = arrow::compute::take(values, indexes, None)
+        && taken.len() == indexes.len()
+    {
         return Ok(taken);
     }
-    let indexes = arrow::compute::cast(indexes, &DataType::UInt64)?;
-    let data = values.to_data();
-    let mut taken = MutableArrayData::new(vec![&data], true, indexes.len());
-    for index in indexes.as_primitive::<UInt64Type>() {
-        match index.and_then(|index| usize::try_from(index).ok()) {
-            Some(index) => taken.try_extend(0, index, index + 1)?,
-            None => taken.try_extend_nulls(1)?,
-        }
+    if values.is_empty() {
+        return Ok(new_null_array(values.data_type(), indexes.len()));
     }
-    Ok(make_array(taken.freeze()))
+    let data = values.to_data();
+    let mut taken = MutableArrayData::new(vec![&data], false, indexes.len());
+    for index in arrow::compute::cast(indexes, &DataType::UInt64)?.as_primitive::<UInt64Type>() {
+        // Any slot will do where there shall be a null.
+        let index = usize::try_from(index.unwrap_or(0)).unwrap_or(usize::MAX).min(values.len() - 1);
+        taken.try_extend(0, index, index + 1)?;
+    }
+    let taken = taken.freeze();
+    let Some(nulls) = indexes.nulls() else { return Ok(make_array(taken)) };
+    let nulls = NullBuffer::union(taken.nulls(), Some(nulls));
+    taken.into_builder().nulls(nulls).build().map(make_array)
 }
 
 /// For each slot of a run array, which of its values it has.
