@@ -18,9 +18,9 @@ fn copy(from: &Path, to: &Path) {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if entry.file_type().unwrap().is_dir() {
-            if !["target", ".git", "fuzz", "bench", "tests", "golden"].contains(&name.as_str())
-                && !name.starts_with('.')
-            {
+            let crates = from == workspace() && ["fuzz", "bench"].contains(&name.as_str());
+            let folders = ["target", "tests", "golden"].contains(&name.as_str());
+            if !crates && !folders && !name.starts_with('.') {
                 copy(&entry.path(), &to.join(name));
             }
         } else {
