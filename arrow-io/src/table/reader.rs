@@ -10,6 +10,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use codec_core::Registry;
 use container::{ContainerReader, Source};
+use format_spec::NO_DICTIONARY;
 use rayon::prelude::*;
 
 use super::writer::no_column;
@@ -144,6 +145,28 @@ impl Table {
         Ok(cell.get_or_init(|| column))
     }
 
+    /// The entries of the dictionary of column `index`, in the order of their codes, as an array of the column's plain type. `None` unless every row group that has rows stores the
+    /// column as codes.
+    ///
+    /// # Errors
+    /// As [`Table::column`], or a dictionary that is damaged.
+    pub fn dictionary(&self, index: usize) -> Result<Option<ArrayRef>, TableError> {
+        let column = self.column(index)?;
+        let mut found = None;
+        for (row_group, _, rows) in self.row_group_starts() {
+            let chunk = column.section.node_chunk(row_group, 0).filter(|_| rows > 0);
+            match chunk.map(|chunk| chunk.dictionary.get()) {
+                Some(NO_DICTIONARY) => return Ok(None),
+                Some(_) if found.is_none() => found = Some(row_group),
+                _ => {}
+            }
+        }
+        let Some(row_group) = found else { return Ok(None) };
+        let budget = &Budget::new(ReadOptions::default().memory_bytes);
+        let (container, registry) = (&self.container, self.registry);
+        ChunkReader { container, registry, column, row_group, budget }.column_dictionary().map(Some)
+    }
+
     /// The batches of the rows and columns that `options` name, in order.
     ///
     /// # Errors
@@ -158,6 +181,17 @@ impl Table {
     /// As [`Table::read`].
     pub fn into_batches(self, options: &ReadOptions) -> Result<TableBatches<Box<Self>>, TableError> {
         TableBatches::new(Box::new(self), options)
+    }
+
+    /// As [`Table::read`], of a shared table.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    pub fn shared_batches(
+        self: &Arc<Self>,
+        options: &ReadOptions,
+    ) -> Result<TableBatches<Arc<Self>>, TableError> {
+        TableBatches::new(Arc::clone(self), options)
     }
 
     /// The rows `indexes`, in that order, of the columns given (`None`: all). A row may be asked for more than once. Only the tiles that hold the rows are decoded.

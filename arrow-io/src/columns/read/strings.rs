@@ -180,6 +180,15 @@ impl ChunkReader<'_> {
         self.budget.charge(node, bytes)
     }
 
+    /// The entries of the dictionary that the column itself has in this row group.
+    ///
+    /// # Errors
+    /// It has none, or it is damaged.
+    pub fn column_dictionary(&self) -> Result<ArrayRef, TableError> {
+        let node = &self.column.node;
+        self.dictionary(node, self.chunk(node)?.dictionary.get())
+    }
+
     /// The entries of a dictionary as an array of the node's plain type; decoded once a column.
     fn dictionary(&self, node: &Node, index: u32) -> Result<ArrayRef, TableError> {
         let position = index as usize;
