@@ -26,3 +26,12 @@ fn a_claim_beyond_the_end_of_a_parquet_file_does_not_keep_the_reader() {
     error_of(read(stream(bytes.as_slice()), &options));
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
+
+/// A dictionary page of some bytes whose header claims hundreds of millions of values: room for them would be gigabytes.
+#[test]
+fn a_parquet_dictionary_of_more_entries_than_bytes_is_refused() {
+    let bytes = include_bytes!("../../fuzz/seeds/parquet_in/found_huge_dictionary");
+    let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
+    let error = error_of(read(stream(bytes.as_slice()), &options));
+    assert!(error.contains("dictionary page") && error.contains("claims"), "{error}");
+}

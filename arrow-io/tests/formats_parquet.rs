@@ -162,12 +162,10 @@ fn a_given_schema_is_refused() {
 ///   purpose;
 /// - `data/dict-page-offset-zero`: the footer has a list of another type than Thrift declares;
 /// - `data/nation.dict-malformed`: a dictionary page header is cut short;
-/// - `data/repeated_no_annotation`: the footer promises 6 rows, and arrow-rs returns none without an error; the count of
-///   returned rows gives it away;
 /// - all of `bad_data` but `ARROW-GH-43605`, as it should be.
 ///
 /// `data/large_string_map.brotli` unpacks to more than 2 GiB, so only its footer is read here.
-const UNREADABLE: [&str; 12] = [
+const UNREADABLE: [&str; 11] = [
     "bad_data/ARROW-GH-41317.parquet",
     "bad_data/ARROW-GH-41321.parquet",
     "bad_data/ARROW-GH-45185.parquet",
@@ -178,7 +176,6 @@ const UNREADABLE: [&str; 12] = [
     "data/datapage_v1-corrupt-checksum.parquet",
     "data/dict-page-offset-zero.parquet",
     "data/nation.dict-malformed.parquet",
-    "data/repeated_no_annotation.parquet",
     "data/rle-dict-uncompressed-corrupt-checksum.parquet",
 ];
 

@@ -23,7 +23,7 @@ const LEFT_OUT: [(&str, &str); 7] = [
 ];
 
 /// Files that must be refused, and what the message says.
-const REFUSED: [(&str, &str); 14] = [
+const REFUSED: [(&str, &str); 13] = [
     ("bad_data/ARROW-GH-41317.parquet", "Expected list element type of I32"),
     ("bad_data/ARROW-GH-41321.parquet", "unexpected end of file"),
     ("bad_data/ARROW-GH-45185.parquet", "first repetition level"),
@@ -35,7 +35,6 @@ const REFUSED: [(&str, &str); 14] = [
     ("data/rle-dict-uncompressed-corrupt-checksum.parquet", "CRC checksum mismatch"),
     ("data/dict-page-offset-zero.parquet", "Expected list element type of I64"),
     ("data/nation.dict-malformed.parquet", "Invalid page header"),
-    ("data/repeated_no_annotation.parquet", "6 rows should be there"),
     // One document over many lines, and text in Latin-1.
     ("vega/earthquakes.json.gz", "each line must hold one whole JSON object"),
     ("silesia/dickens.gz", "invalid UTF-8"),

@@ -1,23 +1,14 @@
 //! Any bytes as a foreign file: an error, or a table that can be stored and comes back.
 
 use std::io::Cursor;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_io::formats::{Format, Input, ReadOptions, open};
-use bytes::Bytes;
 use cb2t::WriterOptions;
-use parquet::column::page::Page;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::tables::{assert_holds, collected, written};
 
 /// Reads `bytes` as Parquet.
 pub fn parquet_in(bytes: &[u8]) {
-    quiet();
-    // The crate's reader makes room for as many values as a dictionary page's header claims, up to 2^31, before it reads one. Until it does not, such files are left out.
-    if claims_a_huge_dictionary(bytes) {
-        return;
-    }
     read(bytes, ReadOptions { format: Some(Format::Parquet), batch_rows: 1000, ..ReadOptions::default() });
 }
 
@@ -35,28 +26,6 @@ pub fn csv_in(bytes: &[u8]) {
         ..ReadOptions::default()
     };
     read(text, options);
-}
-
-/// Whether a dictionary page claims more values than it has bytes.
-fn claims_a_huge_dictionary(bytes: &[u8]) -> bool {
-    let bytes = Bytes::copy_from_slice(bytes);
-    let open = || SerializedFileReader::new(bytes.clone()).ok();
-    let Some(reader) = catch_unwind(open).ok().flatten() else { return false };
-    (0..reader.num_row_groups()).any(|group| {
-        let Ok(group) = reader.get_row_group(group) else { return false };
-        (0..group.num_columns()).any(|column| {
-            // After an error the pages' reader gives it again and again.
-            let claims = || {
-                let pages = group.get_column_page_reader(column);
-                pages.is_ok_and(|pages| pages.map_while(Result::ok).any(|page| claims_much(&page)))
-            };
-            catch_unwind(AssertUnwindSafe(claims)).unwrap_or(false)
-        })
-    })
-}
-
-fn claims_much(page: &Page) -> bool {
-    matches!(page, Page::DictionaryPage { buf, num_values, .. } if *num_values as usize > buf.len())
 }
 
 fn read(bytes: &[u8], options: ReadOptions) {

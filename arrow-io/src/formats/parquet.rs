@@ -1,14 +1,16 @@
 //! Parquet files, read and written by the `parquet` crate.
 
+mod pages;
 mod whole;
 
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, RowGroups, RowSelector,
 };
-use ::parquet::arrow::{ArrowWriter, ProjectionMask};
+use ::parquet::arrow::{ArrowWriter, ProjectionMask, parquet_to_arrow_field_levels};
 use ::parquet::basic::{Compression, GzipLevel, Type as PhysicalType, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -17,6 +19,7 @@ use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
+use self::pages::CheckedRowGroups;
 use self::whole::WholeFile;
 use super::FormatError;
 use super::options::{ParquetCompression, ReadOptions, WriteOptions};
@@ -33,29 +36,37 @@ pub(super) fn open(source: Source, options: &ReadOptions) -> Result<Opened, Form
     let name = source.name.clone();
     let failed = |source| FormatError::Parquet { name: name.clone(), source };
     let file = WholeFile(source.into_file()?);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, ArrowReaderOptions::new())
-        .map_err(failed)?;
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(failed)?;
 
-    let group_rows = row_group_rows(&name, &builder)?;
-    let rows = clamped(options.rows.as_ref(), group_rows.iter().sum());
+    let group_rows = row_group_rows(&name, metadata.metadata())?;
+    let rows = clamped(options.rows.as_ref(), group_rows.iter().copied().fold(0, u64::saturating_add));
     let row_count = row_count_of(&rows);
     let selected = select_row_groups(&group_rows, &rows);
-    let schema = builder.schema().clone();
+    let schema = metadata.schema().clone();
     let columns = selected_columns(&name, &schema, options.columns.as_deref())?;
 
     let mask = match &columns {
-        Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied()),
+        Some(columns) => ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied()),
         None => ProjectionMask::all(),
     };
-    let row_bytes = row_bytes(builder.metadata(), &mask);
-    let reader = builder
-        .with_batch_size(options.fitting_rows(row_bytes))
-        .with_row_groups(selected.row_groups)
-        .with_offset(selected.offset)
-        .with_limit(usize::try_from(row_count).unwrap_or(usize::MAX))
-        .with_projection(mask)
-        .build()
+    let batch_rows = options.fitting_rows(row_bytes(metadata.metadata(), &mask));
+    let levels = parquet_to_arrow_field_levels(metadata.parquet_schema(), mask, Some(schema.fields()))
         .map_err(failed)?;
+    let row_groups = CheckedRowGroups {
+        file: Arc::new(file),
+        metadata: metadata.metadata().clone(),
+        selected: selected.row_groups,
+    };
+    let count = usize::try_from(row_count).unwrap_or(usize::MAX);
+    let count = count.min(row_groups.num_rows().saturating_sub(selected.offset));
+    let selection = vec![RowSelector::skip(selected.offset), RowSelector::select(count)];
+    let reader = ParquetRecordBatchReader::try_new_with_row_groups(
+        &levels,
+        &row_groups,
+        batch_rows.min(count),
+        Some(selection.into()),
+    )
+    .map_err(failed)?;
     let reader = Restored::new(reader, schema, columns.as_deref());
     let reader = Box::new(reader.map_err(|error| arrow_error(&name, error))?);
     Ok(Opened { reader, row_count: Some(row_count), counts_rows: true })
@@ -65,10 +76,8 @@ fn arrow_error(name: &str, source: ArrowError) -> FormatError {
     FormatError::Arrow { input: name.to_owned(), format: super::Format::Parquet, source }
 }
 
-type Builder = ParquetRecordBatchReaderBuilder<WholeFile>;
-
-fn row_group_rows(name: &str, builder: &Builder) -> Result<Vec<u64>, FormatError> {
-    let groups = builder.metadata().row_groups().iter().enumerate();
+fn row_group_rows(name: &str, metadata: &ParquetMetaData) -> Result<Vec<u64>, FormatError> {
+    let groups = metadata.row_groups().iter().enumerate();
     groups
         .map(|(index, group)| {
             u64::try_from(group.num_rows()).map_err(|_| {
