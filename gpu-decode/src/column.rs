@@ -6,16 +6,17 @@ use zerocopy::IntoBytes;
 
 use crate::memory::Upload;
 use crate::source::{CodecInUse, ColumnType};
+use crate::tiles::WholeTiles;
 use crate::{Device, DeviceMemory, GpuError};
 
 /// Blocks begin at multiples of this, as in a file: tiles are aligned for the widest loads.
-const BLOCK_ALIGNMENT: usize = 64;
+pub const BLOCK_ALIGNMENT: usize = 64;
 /// Unit of tile offsets.
 const OFFSET_UNIT: usize = 16;
 /// Tiles that kernels' 32-bit indexes reach, with room for the stride of a grid.
 const MAX_TILES: usize = 1 << 31;
 /// Codec numbers stand above this bit of a tile's entry, its value_count below.
-const CODEC_SHIFT: u32 = 24;
+pub(crate) const CODEC_SHIFT: u32 = 24;
 
 /// `cb2t::ColumnView` of cuda/column.cuh: device addresses.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +31,24 @@ pub struct ColumnView {
 #[derive(Debug, Clone, Copy, IntoBytes, zerocopy::Immutable)]
 #[repr(C)]
 pub struct TileEntry {
-    offset_16: u32,
-    codec_and_value_count: u32,
+    pub(crate) offset_16: u32,
+    pub(crate) codec_and_value_count: u32,
+}
+
+impl TileEntry {
+    /// Values in the tile, padding not counted.
+    #[must_use]
+    pub fn value_count(self) -> u32 {
+        self.codec_and_value_count & ((1 << CODEC_SHIFT) - 1)
+    }
+}
+
+impl ColumnView {
+    /// The addresses of the blocks, of the tiles' entries and of the shared offsets: the structure as words.
+    #[must_use]
+    pub fn words(self) -> [u64; 3] {
+        [self.bytes, self.tiles, self.shared_offsets_16]
+    }
 }
 
 /// A column of fixed-width values on a device. Everything that a kernel reads through [`DeviceColumn::view`] was proven by [`CheckedBlock`].
@@ -76,6 +93,35 @@ impl DeviceColumn {
             value_count: plan.value_count,
             tile_bytes: plan.tile_bytes,
             block_bytes: blocks.iter().map(|block| block.bytes().len() as u64).sum(),
+            bytes,
+        })
+    }
+
+    /// Uploads a column for queries: its tiles all decode as whole ones, and count as such.
+    ///
+    /// # Errors
+    /// Too little device memory, or an error of the device.
+    pub fn upload_tiles(device: &Device, column: &WholeTiles<'_>) -> Result<Self, GpuError> {
+        let mut bytes = DeviceMemory::allocate(device, column.bytes())?;
+        let mut upload = Upload::to(&mut bytes)?;
+        for (piece, alignment) in column.pieces() {
+            upload.push(piece)?;
+            upload.align(alignment)?;
+        }
+        upload.finish()?;
+        let table = |bytes: &[u8]| -> Result<DeviceMemory, GpuError> {
+            let mut memory = DeviceMemory::allocate(device, bytes.len())?;
+            memory.write(0, bytes)?;
+            Ok(memory)
+        };
+        let column_type = column.column_type().clone();
+        Ok(Self {
+            tiles: table(column.tiles().as_bytes())?,
+            shared_offsets: table(column.shared_offsets().as_bytes())?,
+            value_count: column.tiles().len() as u64 * u64::from(column_type.tile_size),
+            column_type,
+            tile_bytes: column.tile_bytes(),
+            block_bytes: column.bytes() as u64,
             bytes,
         })
     }
@@ -232,8 +278,9 @@ impl Plan {
             return Err(GpuError::TooLarge { bytes: self.bytes as u64, max_bytes });
         }
         let codec = registry.by_id(view.header.codec_id.get());
-        let parameters = codec.map_or(DeviceParameters::default(), |codec| parameters_of(codec, block));
-        let codec_number = self.codec_number(codec, parameters)?;
+        let parameters =
+            codec.map_or(DeviceParameters::default(), |codec| parameters_of(codec, block, view.tile_count()));
+        let codec_number = self.column_type.codec_number(codec, parameters)?;
         self.column_type.shared |= !view.shared().is_empty();
         self.value_count += block.block().value_count() as u64;
         let shared_offset = units(start + BlockHeader::BYTES);
@@ -259,9 +306,11 @@ impl Plan {
         }
         Ok(())
     }
+}
 
+impl ColumnType {
     /// The place of the codec in the column's list, with `parameters` added to what it is specialized for. The empty set stands for anything, so it takes all.
-    fn codec_number(
+    pub(crate) fn codec_number(
         &mut self,
         codec: Option<&'static dyn AnyCodec>,
         parameters: DeviceParameters,
@@ -274,7 +323,7 @@ impl Plan {
                 CodecInUse { codec: Some((name, source)), parameters }
             }
         };
-        let codecs = &mut self.column_type.codecs;
+        let codecs = &mut self.codecs;
         let index = codecs.iter().position(|known| known.name() == in_use.name());
         let index = if let Some(index) = index {
             if let Some(known) = codecs.get_mut(index) {
@@ -296,7 +345,7 @@ const _: () = assert!(
         && CONSTANT_OFFSET.is_multiple_of(OFFSET_UNIT)
 );
 
-fn units(offset_bytes: usize) -> u32 {
+pub(crate) fn units(offset_bytes: usize) -> u32 {
     // Callers have checked that the column is not too large.
     u32::try_from(offset_bytes / OFFSET_UNIT).unwrap_or(u32::MAX)
 }
@@ -304,22 +353,26 @@ fn units(offset_bytes: usize) -> u32 {
 /// Members up to which code is specialized: beyond, it would be long to compile and no faster.
 const MAX_MEMBERS: u32 = 17;
 
-fn few(parameters: DeviceParameters) -> DeviceParameters {
+pub(crate) fn few(parameters: DeviceParameters) -> DeviceParameters {
     let members = parameters.low.count_ones() + parameters.high.count_ones();
     if members <= MAX_MEMBERS { parameters } else { DeviceParameters::default() }
 }
 
-fn union(left: DeviceParameters, right: DeviceParameters) -> DeviceParameters {
+pub(crate) fn union(left: DeviceParameters, right: DeviceParameters) -> DeviceParameters {
     if left.is_empty() || right.is_empty() { DeviceParameters::default() } else { left.union(right) }
 }
 
-/// The union over the tiles of a block.
-fn parameters_of(codec: &'static dyn AnyCodec, block: &CheckedBlock<'_>) -> DeviceParameters {
+/// The union over the first `tile_count` tiles of a block.
+pub(crate) fn parameters_of(
+    codec: &'static dyn AnyCodec,
+    block: &CheckedBlock<'_>,
+    tile_count: u32,
+) -> DeviceParameters {
     let (block, view) = (block.block(), block.block().view());
     let of_tile = |tile_index| {
         let bytes = view.tile(tile_index).unwrap_or_default();
         let value_count = view.tile_value_count(tile_index) as usize;
         codec.device_parameters(Tile { bytes, shared: view.shared(), value_count }, block.layout())
     };
-    (0..view.tile_count()).map(of_tile).reduce(union).unwrap_or_default()
+    (0..tile_count).map(of_tile).reduce(union).unwrap_or_default()
 }

@@ -227,7 +227,7 @@ impl<'c> Decoder<'c> {
         self.launch(self.kernel(work, true)?, groups, &arguments)
     }
 
-    fn launch(&self, kernel: &Kernel, groups: u32, arguments: &[Argument]) -> Result<(), GpuError> {
+    fn launch(&self, kernel: &Kernel, groups: u32, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
         let groups_per_block = (self.shape.threads_per_block / self.shape.group.max(1)).max(1);
         // SAFETY: the arguments are the kernels' parameters (`whole_tiles_program`, `rows_program`). They read what the column's upload has placed and proven, in rows that `check`
         // has found within it. They write one value a row, at addresses from which `check` has found room for all of them, or add to PARTIAL_SUMS u64, for which it has, too.

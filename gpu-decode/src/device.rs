@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
-use cudarc::driver::{CudaContext, CudaStream};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
 use crate::{GpuError, Program};
 
@@ -18,6 +18,23 @@ pub struct Device {
     pub(crate) stream: Arc<CudaStream>,
     info: Arc<DeviceInfo>,
     pub(crate) programs: Arc<Mutex<HashMap<String, Program>>>,
+}
+
+/// A point in the device's work, by the device's clock.
+#[derive(Debug)]
+pub struct DeviceEvent {
+    event: CudaEvent,
+}
+
+impl DeviceEvent {
+    /// Milliseconds from this point to `end`. Waits for both.
+    ///
+    /// # Errors
+    /// Whatever went wrong on the device before.
+    pub fn milliseconds_until(&self, end: &Self) -> Result<f64, GpuError> {
+        let elapsed = self.event.elapsed_ms(&end.event);
+        Ok(f64::from(elapsed.map_err(GpuError::driver("timing by events"))?))
+    }
 }
 
 /// What `cb2t devices` prints about a device.
@@ -105,17 +122,24 @@ impl Device {
         self.stream.synchronize().map_err(GpuError::driver("waiting for the device"))
     }
 
+    /// Marks the point that follows everything asked of the device so far.
+    ///
+    /// # Errors
+    /// Of the driver.
+    pub fn event(&self) -> Result<DeviceEvent, GpuError> {
+        let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let event = self.stream.record_event(flags).map_err(GpuError::driver("timing by events"))?;
+        Ok(DeviceEvent { event })
+    }
+
     /// Runs `work` and returns the milliseconds that the device took for what it enqueued.
     ///
     /// # Errors
     /// Those of `work`, or of the device.
     pub fn time(&self, work: impl FnOnce() -> Result<(), GpuError>) -> Result<f64, GpuError> {
-        let driver = GpuError::driver("timing by events");
-        let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
-        let start = self.stream.record_event(flags).map_err(&driver)?;
+        let start = self.event()?;
         work()?;
-        let end = self.stream.record_event(flags).map_err(&driver)?;
-        Ok(f64::from(start.elapsed_ms(&end).map_err(driver)?))
+        start.milliseconds_until(&self.event()?)
     }
 }
 

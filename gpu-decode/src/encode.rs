@@ -137,7 +137,7 @@ impl Encoder {
         let each_block = self.job.block_count.div_ceil(warps);
         // Enough to fill the device; each warp then takes many tiles, for which the tables are loaded once.
         let resident = (self.device.info().multiprocessor_count * 16).min(each_tile);
-        let launches: [(&str, u32, &[Argument]); 5] = [
+        let launches: [(&str, u32, &[Argument<'_>]); 5] = [
             ("measure_tiles", each_tile, &[job, values, tiles]),
             ("lay_out_blocks", each_block, &[job, tiles, blocks]),
             ("place_blocks", 1, &[job, blocks, end]),

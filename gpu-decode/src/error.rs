@@ -1,6 +1,6 @@
 //! What can go wrong on the way to a device and on it.
 
-use codec_core::BlockError;
+use codec_core::{BlockError, EncodeError};
 use format_spec::Layout;
 
 /// Why something could not be done on a GPU.
@@ -135,6 +135,9 @@ pub enum GpuError {
     /// A block given to be checked and uploaded is wrong.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// Values that had to be encoded again for a device cannot be.
+    #[error("encoding for the device: {0}")]
+    Reencode(#[from] EncodeError),
     /// The device's values are not the host's.
     #[error("{place}: value {index} is {found} on the device, {expected} on the host")]
     Differs {

@@ -17,6 +17,7 @@
 //! | [`source`] | what a program is joined from |
 //! | [`program`] | a loaded program, its kernels and what they use |
 //! | [`mod@column`] | proven blocks on a device |
+//! | [`tiles`] | columns for queries, whose tiles all decode as whole ones |
 //! | [`decode`] | whole columns or ranges of rows into device memory; sums |
 //! | [`encode`] | a column in device memory into blocks |
 //! | [`check`] | a device against the host, over a whole registry |
@@ -36,10 +37,11 @@ pub mod memory;
 pub mod nvrtc;
 pub mod program;
 pub mod source;
+pub mod tiles;
 
 pub use column::DeviceColumn;
 pub use decode::LaunchShape;
-pub use device::Device;
+pub use device::{Device, DeviceEvent};
 pub use error::GpuError;
-pub use memory::DeviceMemory;
+pub use memory::{DeviceMemory, PinnedMemory};
 pub use program::Program;

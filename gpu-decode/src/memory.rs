@@ -84,6 +84,23 @@ impl DeviceMemory {
             .map_err(driver)
     }
 
+    /// Sets every byte of `range`, after all work enqueued so far.
+    ///
+    /// # Errors
+    /// A range beyond the allocation, or an error of the device.
+    pub fn fill_range(&mut self, range: std::ops::Range<usize>, byte: u8) -> Result<(), GpuError> {
+        let bytes = range.end.saturating_sub(range.start);
+        let address = self.within(range.start, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let driver = GpuError::driver("filling device memory");
+        self.device.context.bind_to_thread().map_err(&driver)?;
+        // SAFETY: the range lies within this allocation (`within`).
+        unsafe { result::memset_d8_async(address, byte, bytes, self.device.stream.cu_stream()) }
+            .map_err(driver)
+    }
+
     /// Copies `bytes` to `offset_bytes`, after all work enqueued so far; returns when done.
     ///
     /// # Errors
@@ -110,6 +127,23 @@ impl DeviceMemory {
         unsafe { result::memcpy_dtoh_async(bytes, address, self.device.stream.cu_stream()) }
             .map_err(driver)?;
         self.device.synchronize()
+    }
+
+    /// As [`DeviceMemory::read`], into the first `bytes` bytes of `target`, which the device reaches without a detour.
+    ///
+    /// # Errors
+    /// More bytes than either has, or an error of the device or of a kernel before.
+    pub fn read_pinned(
+        &self,
+        offset_bytes: usize,
+        bytes: usize,
+        target: &mut PinnedMemory,
+    ) -> Result<(), GpuError> {
+        let room = target.bytes as u64;
+        let (start, end) = (offset_bytes as u64, offset_bytes.saturating_add(bytes) as u64);
+        let out_of_range = GpuError::OutOfRange { start, end, value_count: self.bytes as u64, room };
+        let target = target.bytes_mut().get_mut(..bytes).ok_or(out_of_range)?;
+        self.read(offset_bytes, target)
     }
 
     /// Enqueues a copy of the first `bytes` bytes to `target`, on the same device.
@@ -148,15 +182,20 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Host memory that the device copies from at full speed and without waiting.
-struct Pinned {
+/// Host memory that the device copies from and to at full speed and without a detour.
+#[derive(Debug)]
+pub struct PinnedMemory {
     context: Arc<CudaContext>,
     address: *mut c_void,
     bytes: usize,
 }
 
-impl Pinned {
-    fn allocate(device: &Device, bytes: usize) -> Result<Self, GpuError> {
+impl PinnedMemory {
+    /// `bytes` zeros.
+    ///
+    /// # Errors
+    /// Of the driver.
+    pub fn allocate(device: &Device, bytes: usize) -> Result<Self, GpuError> {
         let driver = GpuError::driver("allocating pinned host memory");
         device.context.bind_to_thread().map_err(&driver)?;
         // SAFETY: a context is bound; the address goes to nobody but the value returned, which frees it.
@@ -166,16 +205,28 @@ impl Pinned {
         Ok(Self { context: Arc::clone(&device.context), address, bytes })
     }
 
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the allocation has `bytes` initialized bytes (`allocate`), and every copy into it has been waited for (`DeviceMemory::read`).
+        unsafe { std::slice::from_raw_parts(self.address.cast::<u8>(), self.bytes) }
+    }
+
     fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the allocation has `bytes` initialized bytes (`allocate`) and is borrowed mutably through `self`.
         unsafe { std::slice::from_raw_parts_mut(self.address.cast::<u8>(), self.bytes) }
     }
 }
 
-impl Drop for Pinned {
+// SAFETY: the allocation belongs to this value alone, and any thread may use and free it once it has bound the context (`drop` does).
+unsafe impl Send for PinnedMemory {}
+// SAFETY: through a shared reference it is only read.
+unsafe impl Sync for PinnedMemory {}
+
+impl Drop for PinnedMemory {
     fn drop(&mut self) {
         if self.context.bind_to_thread().is_ok() {
-            // SAFETY: the address came from `malloc_host` and is freed only here; `Upload` has waited for every copy from it.
+            // SAFETY: the address came from `malloc_host` and is freed only here; `Upload` and `DeviceMemory::read` have waited for every copy from it and to it.
             let _ = unsafe { result::free_host(self.address) };
         }
     }
@@ -187,7 +238,7 @@ const STAGING_BYTES: usize = 16 << 20;
 /// Copies pieces of host memory one after the other into device memory: while the device copies from one pinned buffer, the host fills the other.
 pub(crate) struct Upload<'m> {
     target: &'m mut DeviceMemory,
-    staging: [Pinned; 2],
+    staging: [PinnedMemory; 2],
     copied: [Option<cudarc::driver::CudaEvent>; 2],
     current: usize,
     filled: usize,
@@ -198,7 +249,7 @@ impl<'m> Upload<'m> {
     pub(crate) fn to(target: &'m mut DeviceMemory) -> Result<Self, GpuError> {
         let device = target.device.clone();
         let bytes = STAGING_BYTES.min(target.bytes.max(1));
-        let staging = [Pinned::allocate(&device, bytes)?, Pinned::allocate(&device, bytes)?];
+        let staging = [PinnedMemory::allocate(&device, bytes)?, PinnedMemory::allocate(&device, bytes)?];
         Ok(Self { target, staging, copied: [None, None], current: 0, filled: 0, offset: 0 })
     }
 

@@ -48,9 +48,27 @@ pub struct Resources {
     pub blocks_per_multiprocessor: u32,
 }
 
+/// A kernel's one parameter where that is a structure of `u64` words.
+#[derive(Debug, Clone)]
+#[repr(transparent)]
+pub struct Words([u64; Self::CAPACITY]);
+
+impl Words {
+    /// Words that fit into a kernel's parameters.
+    pub const CAPACITY: usize = 512;
+
+    /// These words, then zeros; `None` where there are too many.
+    #[must_use]
+    pub fn new(words: &[u64]) -> Option<Self> {
+        let mut all = [0; Self::CAPACITY];
+        all.get_mut(..words.len())?.copy_from_slice(words);
+        Some(Self(all))
+    }
+}
+
 /// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
-pub enum Argument {
+pub enum Argument<'a> {
     /// A pointer: a device address.
     Address(u64),
     /// `u64`.
@@ -61,6 +79,8 @@ pub enum Argument {
     Column(ColumnView),
     /// `cb2t::EncodeJob`.
     EncodeJob(EncodeJob),
+    /// A structure of at most [`Words::CAPACITY`] words, of which the driver reads as many as the kernel declares.
+    Words(&'a Words),
 }
 
 impl Device {
@@ -171,7 +191,7 @@ impl Kernel {
         &self,
         thread_blocks: u32,
         threads_per_block: u32,
-        arguments: &[Argument],
+        arguments: &[Argument<'_>],
     ) -> Result<(), GpuError> {
         let mut launch = self.device.stream.launch_builder(&self.function);
         for argument in arguments {
@@ -180,6 +200,7 @@ impl Kernel {
                 Argument::U32(value) => launch.arg(value),
                 Argument::Column(view) => launch.arg(view),
                 Argument::EncodeJob(job) => launch.arg(job),
+                Argument::Words(words) => launch.arg(*words),
             };
         }
         let config = LaunchConfig {
@@ -192,5 +213,7 @@ impl Kernel {
     }
 }
 
+// SAFETY: an array of u64 in C layout.
+unsafe impl DeviceRepr for Words {}
 // SAFETY: three device addresses in C layout, which is what `cb2t::ColumnView` is in cuda/column.cuh.
 unsafe impl DeviceRepr for ColumnView {}

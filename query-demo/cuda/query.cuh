@@ -1,0 +1,543 @@
+// What generated tuple code is made of: the tiles of a pipeline, its inputs wherever they are placed, the rows that are left, tables of keys, groups.
+// A thread holds ITEMS rows of a tile: row i is position i * Group::size + rank. `rows` has bit i where row i is left. Loops over rows are unrolled, so that arrays are registers.
+
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+
+namespace cb2t {
+namespace query {
+
+// What can go wrong in a pipeline. The host then takes no result.
+constexpr u64 STATISTICS = 1, DUPLICATE = 2, FULL = 4;
+
+// What a pipeline leaves beside its table or groups. Begins as zeros.
+struct State {
+  u64 flags;
+  u64 below;  // largest complement of a slot that was filled
+  u64 end;    // largest slot that was filled, plus 1
+  u64 unused;
+
+  __device__ __forceinline__ void raise(u64 flag) { atomicOr(&flags, flag); }
+};
+
+template <class T>
+__device__ __forceinline__ T* pointer(u64 word) {
+  return reinterpret_cast<T*>(word);
+}
+
+// The rows among the first ITEMS bits for which `holds`; asked of all rows, so `holds` must do no harm to values of rows that are gone.
+template <u32 ITEMS, class PREDICATE>
+__device__ __forceinline__ u32 where(PREDICATE holds) {
+  u32 rows = 0;
+#pragma unroll
+  for (u32 i = 0; i < ITEMS; i++) {
+    if (holds(i)) rows |= 1u << i;
+  }
+  return rows;
+}
+
+// As `where`, asked only of `rows`: for what reads memory.
+template <u32 ITEMS, class PREDICATE>
+__device__ __forceinline__ u32 where_left(u32 rows, PREDICATE holds) {
+#pragma unroll
+  for (u32 i = 0; i < ITEMS; i++) {
+    if (rows >> i & 1) {
+      if (!holds(i)) rows &= ~(1u << i);
+    }
+  }
+  return rows;
+}
+
+// `rows` without those that contradict the file's statistics, which are reported.
+template <u32 ITEMS, class PREDICATE>
+__device__ __forceinline__ u32 proven(State* state, u32 rows, PREDICATE holds) {
+  const u32 good = rows & where<ITEMS>(holds);
+  if (good != rows) state->raise(STATISTICS);
+  return good;
+}
+
+// Calls work(i) for each of `rows`.
+template <u32 ITEMS, class WORK>
+__device__ __forceinline__ void each(u32 rows, WORK work) {
+#pragma unroll
+  for (u32 i = 0; i < ITEMS; i++) {
+    if (rows >> i & 1) work(i);
+  }
+}
+
+// Calls work(i) for all rows: what is computed for rows that are gone is not used.
+template <u32 ITEMS, class WORK>
+__device__ __forceinline__ void all(WORK work) {
+#pragma unroll
+  for (u32 i = 0; i < ITEMS; i++) work(i);
+}
+
+// All threads of the group, which is a warp or the thread block: whether any of them has a row left.
+template <class G>
+__device__ __forceinline__ bool any(G, u32 rows) {
+  if constexpr (G::size == LANES) {
+    return __any_sync(ALL_LANES, rows != 0);
+  } else {
+    return __syncthreads_or(rows != 0);
+  }
+}
+
+// The tiles that a group takes, one after the other: all of the column, or those of a list.
+template <class G, u32 THREADS>
+struct Tiles {
+  const TileEntry* entries;
+  const u32* list;
+  u32 position, end;
+
+  // words: list or 0, number of tiles; then the first input's.
+  __device__ __forceinline__ Tiles(const u64* words, const u64* input)
+      : entries(pointer<const TileEntry>(input[1])), list(pointer<const u32>(words[0])), position(blockIdx.x * (THREADS / G::size) + threadIdx.x / G::size),
+        end(static_cast<u32>(words[1])) {}
+  __device__ __forceinline__ bool left() const { return position < end; }
+  __device__ __forceinline__ void next() { position += gridDim.x * (THREADS / G::size); }
+  __device__ __forceinline__ u32 tile() const { return list == nullptr ? position : list[position]; }
+  // This thread's rows of a tile: all ITEMS but in a tile that was padded.
+  template <u32 ITEMS>
+  __device__ __forceinline__ u32 rows(G group, u32 tile) const {
+    const u32 own = (entries[tile].value_count() + G::size - 1 - group.rank) / G::size;
+    return own == 0 ? 0 : ALL_LANES >> (LANES - own);
+  }
+};
+
+// Inputs. Tuple code sees values by row, whatever they lie in: load(), by all threads of the group, then [i]. `words` are the input's three arguments.
+
+__device__ __forceinline__ ColumnView view(const u64* words) { return {pointer<const u8>(words[0]), pointer<const TileEntry>(words[1]), pointer<const u32>(words[2])}; }
+
+// Decoded into registers.
+template <class COLUMN, class G, u32 ITEMS>
+struct InRegisters {
+  using V = typename COLUMN::Value;
+  struct Place {};
+  V values[ITEMS];
+
+  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8* scratch, Place&) {
+    const ColumnView column = view(words);
+    COLUMN::template decompress_tile<true>(group, column, tile, column.tiles[tile], scratch, values);
+  }
+  __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
+};
+
+// Decoded into memory that the group has for one tile, shared or global. A thread reads only what it wrote; the barrier is there for the memory's sake: values come from it.
+template <class COLUMN, class G, u32 ITEMS>
+struct InMemory {
+  using V = typename COLUMN::Value;
+  struct Place {
+    V values[G::size * ITEMS];
+  };
+  const V* own;
+
+  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8* scratch, Place& place) {
+    const ColumnView column = view(words);
+    V values[ITEMS];
+    COLUMN::template decompress_tile<true>(group, column, tile, column.tiles[tile], scratch, values);
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) place.values[i * G::size + group.rank] = values[i];
+    group.sync();
+    own = place.values + group.rank;
+  }
+  __device__ __forceinline__ V operator[](u32 i) const { return own[i * G::size]; }
+};
+
+// Decoded by another kernel before: whole columns of values, tile after tile.
+template <class VALUE, class G, u32 ITEMS>
+struct Decoded {
+  using V = VALUE;
+  struct Place {};
+  V values[ITEMS];
+
+  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8*, Place&) {
+    const V* from = pointer<const V>(words[0]) + u64(tile) * (G::size * ITEMS) + group.rank;
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) values[i] = __ldcs(from + i * G::size);
+  }
+  __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
+};
+
+template <class G, u32 ITEMS, class... COLUMNS>
+__device__ constexpr u32 scratch_bytes() {
+  u32 bytes = 16;
+  ((bytes = larger(bytes, static_cast<u32>(sizeof(typename COLUMNS::template Scratch<G, ITEMS>)))), ...);
+  return bytes;
+}
+
+// Shared memory of a thread block: each group's scratch for decoding, and its places.
+template <class PLACES, u32 SCRATCH_BYTES, u32 GROUPS>
+struct SharedPlaces {
+  struct OfGroup {
+    alignas(16) u8 scratch[SCRATCH_BYTES];
+    PLACES places;
+  };
+  OfGroup groups[GROUPS];
+
+  __device__ __forceinline__ u8* scratch(u32 group) { return groups[group].scratch; }
+  __device__ __forceinline__ PLACES& places(u32 group, u64) { return groups[group].places; }
+};
+
+// The same with the places in device memory, at `stage`: as many as the grid has groups.
+template <class PLACES, u32 SCRATCH_BYTES, u32 GROUPS>
+struct StagedPlaces {
+  struct OfGroup {
+    alignas(16) u8 scratch[SCRATCH_BYTES];
+  };
+  OfGroup groups[GROUPS];
+
+  __device__ __forceinline__ u8* scratch(u32 group) { return groups[group].scratch; }
+  __device__ __forceinline__ PLACES& places(u32 group, u64 stage) { return pointer<PLACES>(stage)[blockIdx.x * GROUPS + group]; }
+};
+
+// A set of integers from 0 on, as bits. words: address, number of words.
+template <class KEY>
+__device__ __forceinline__ bool in_set(const u64* words, KEY bit) {
+  return bit / 32 < static_cast<KEY>(words[1]) && (__ldg(pointer<const u32>(words[0]) + bit / 32) >> (bit % 32) & 1);
+}
+
+// Tables of keys. A key's code is key - min of the domain, in 32 bits where both fit (KEY). A probe first compares with the least and the greatest code that were inserted.
+
+// The codes that occur, counted from the least.
+template <class KEY>
+struct Extent {
+  KEY base;   // the least key
+  KEY count;  // greatest - least + 1; 0 of an empty table
+  u64 least;  // its code
+
+  __device__ __forceinline__ Extent(const State* state, u64 min) : least(~state->below) {
+    base = static_cast<KEY>(min + least);
+    count = state->end == 0 ? 0 : static_cast<KEY>(state->end - least);
+  }
+};
+
+// One bit a code.
+template <class KEY>
+struct BitTable {
+  Extent<KEY> extent;
+  const u32* bits;
+
+  // words: entries, state, min.
+  __device__ __forceinline__ explicit BitTable(const u64* words) : extent(pointer<const State>(words[1]), words[2]), bits(pointer<const u32>(words[0])) {}
+  template <u32 ITEMS, class KEYS>
+  __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
+    const KEY first = static_cast<KEY>(extent.least);
+    u32 found = 0;
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+      const KEY place = key(i) - extent.base;
+      if ((rows >> i & 1) && place < extent.count) found |= (__ldg(bits + (place + first) / 32) >> ((place + first) % 32) & 1) << i;
+    }
+    return found;
+  }
+};
+
+// One entry a code; all ones where there is none.
+template <class KEY, class ENTRY>
+struct DirectTable {
+  static constexpr ENTRY ABSENT = static_cast<ENTRY>(~ENTRY(0));
+  Extent<KEY> extent;
+  const ENTRY* entries;  // from the least code on
+
+  // words: entries, state, min.
+  __device__ __forceinline__ explicit DirectTable(const u64* words)
+      : extent(pointer<const State>(words[1]), words[2]), entries(pointer<const ENTRY>(words[0]) + (extent.count == 0 ? 0 : extent.least)) {}
+  // The rows that find an entry, and what they find. All loads are asked for before the first is looked at.
+  template <u32 ITEMS, class KEYS, class E>
+  __device__ __forceinline__ u32 find(u32 rows, KEYS key, E (&found)[ITEMS]) const {
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+      const KEY place = key(i) - extent.base;
+      found[i] = ABSENT;
+      if ((rows >> i & 1) && place < extent.count) found[i] = __ldg(entries + place);
+    }
+    return where<ITEMS>([&](u32 i) { return found[i] != ABSENT; });
+  }
+  template <u32 ITEMS, class KEYS>
+  __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
+    ENTRY found[ITEMS];
+    return find<ITEMS>(rows, key, found);
+  }
+};
+
+// Slots are tried one after the other from here on. Multiplying spreads the codes; the highest bits are the slot.
+struct Slots {
+  u64 mask;
+  u32 shift;
+
+  __device__ __forceinline__ explicit Slots(u64 count) : mask(count - 1), shift(__clzll(static_cast<i64>(count - 1))) {}
+  // Of the `attempt`-th try. There are at least two slots.
+  __device__ __forceinline__ u64 slot(u64 stored, u32 attempt) const { return ((stored * 0x9e3779b97f4a7c15ull >> shift) + attempt) & mask; }
+};
+// Tries before a table counts as full: half full, the longest way is a few dozen.
+constexpr u32 ATTEMPTS = 512;
+
+// Linear probing: code + 1 in each slot, 0 where it is free. NoEntry: existence only.
+struct NoEntry {};
+template <class KEY, class ENTRY>
+struct HashTable {
+  Extent<KEY> extent;
+  Slots slots;
+  const u64* keys;
+  const ENTRY* entries;
+
+  // words: entries, state, min, keys, slots.
+  __device__ __forceinline__ explicit HashTable(const u64* words)
+      : extent(pointer<const State>(words[1]), words[2]), slots(words[4]), keys(pointer<const u64>(words[3])), entries(pointer<const ENTRY>(words[0])) {}
+  template <u32 ITEMS, class KEYS, class FOUND>
+  __device__ __forceinline__ u32 search(u32 rows, KEYS key, FOUND at) const {
+    u32 open = rows & where<ITEMS>([&](u32 i) { return static_cast<KEY>(key(i) - extent.base) < extent.count; }), found = 0;
+    // A thread that has found all its rows waits for the others of its warp.
+#pragma unroll 1
+    for (u32 attempt = 0; open != 0 && attempt < ATTEMPTS; attempt++) {
+#pragma unroll
+      for (u32 i = 0; i < ITEMS; i++) {
+        if (open >> i & 1) {
+          const u64 wanted = extent.least + static_cast<KEY>(key(i) - extent.base) + 1, slot = slots.slot(wanted, attempt), stored = __ldg(keys + slot);
+          if (stored == wanted) {
+            found |= 1u << i;
+            at(i, slot);
+          }
+          if (stored == wanted || stored == 0) open &= ~(1u << i);
+        }
+      }
+    }
+    return found;
+  }
+  template <u32 ITEMS, class KEYS, class E>
+  __device__ __forceinline__ u32 find(u32 rows, KEYS key, E (&found)[ITEMS]) const {
+    return search<ITEMS>(rows, key, [&](u32 i, u64 slot) { found[i] = __ldg(entries + slot); });
+  }
+  template <u32 ITEMS, class KEYS>
+  __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
+    return search<ITEMS>(rows, key, [](u32, u64) {});
+  }
+};
+
+// The codes that a thread inserted, until the end of the kernel.
+struct Inserted {
+  u64 below = 0, end = 0;
+
+  __device__ __forceinline__ void add(u64 code) {
+    below = ~code > below ? ~code : below;
+    end = code + 1 > end ? code + 1 : end;
+  }
+  // All lanes of the warp.
+  __device__ __forceinline__ void leave(State* state) {
+#pragma unroll
+    for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
+      const u64 other_below = __shfl_xor_sync(ALL_LANES, below, distance), other_end = __shfl_xor_sync(ALL_LANES, end, distance);
+      below = other_below > below ? other_below : below;
+      end = other_end > end ? other_end : end;
+    }
+    if (threadIdx.x % LANES == 0 && end != 0) {
+      atomicMax(&state->below, below);
+      atomicMax(&state->end, end);
+    }
+  }
+};
+
+// Builds. UNIQUE: a second row with the same key is reported. Codes are within the domain.
+template <bool UNIQUE>
+struct BitBuild {
+  u32* bits;
+  State* state;
+
+  __device__ __forceinline__ BitBuild(const u64* words, State* state) : bits(pointer<u32>(words[0])), state(state) {}
+  template <u32 ITEMS, class CODES>
+  __device__ __forceinline__ void insert(u32 rows, CODES code, Inserted& inserted) {
+    each<ITEMS>(rows, [&](u32 i) {
+      const u64 own = code(i);
+      const u32 bit = 1u << own % 32;
+      inserted.add(own);
+      // Where many rows have few keys, most find the bit set, and reading is cheaper.
+      if (!UNIQUE && (bits[own / 32] & bit)) return;
+      const u32 before = atomicOr(bits + own / 32, bit);
+      if (UNIQUE && (before & bit)) state->raise(DUPLICATE);
+    });
+  }
+};
+
+template <class ENTRY, bool UNIQUE>
+struct DirectBuild {
+  ENTRY* entries;
+  u32* seen;
+  State* state;
+
+  // words: entries, bits of the codes seen.
+  __device__ __forceinline__ DirectBuild(const u64* words, State* state) : entries(pointer<ENTRY>(words[0])), seen(pointer<u32>(words[1])), state(state) {}
+  template <u32 ITEMS, class CODES, class ENTRIES>
+  __device__ __forceinline__ void insert(u32 rows, CODES code, ENTRIES entry, Inserted& inserted) {
+    each<ITEMS>(rows, [&](u32 i) {
+      const u64 own = code(i);
+      inserted.add(own);
+      entries[own] = static_cast<ENTRY>(entry(i));
+      if (UNIQUE && (atomicOr(seen + own / 32, 1u << own % 32) >> own % 32 & 1)) state->raise(DUPLICATE);
+    });
+  }
+};
+
+// The rows' slots among `keys`, where a stored key is not 0. fresh(i, slot, whether the key is new) follows. The rows that found no room remain.
+template <u32 ITEMS, class STORED, class FRESH>
+__device__ __forceinline__ u32 claim(u32 open, Slots slots, u64* keys, STORED stored, FRESH fresh) {
+#pragma unroll 1
+  for (u32 attempt = 0; open != 0 && attempt < ATTEMPTS; attempt++) {
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+      if (open >> i & 1) {
+        const u64 own = stored(i), slot = slots.slot(own, attempt);
+        u64 there = keys[slot];
+        if (there == 0) there = atomicCAS(keys + slot, u64(0), own);
+        if (there == 0 || there == own) {
+          open &= ~(1u << i);
+          fresh(i, slot, there == 0);
+        }
+      }
+    }
+  }
+  return open;
+}
+
+template <class ENTRY, bool UNIQUE>
+struct HashBuild {
+  ENTRY* entries;
+  u64* keys;
+  Slots slots;
+  State* state;
+
+  // words: entries, keys, slots.
+  __device__ __forceinline__ HashBuild(const u64* words, State* state) : entries(pointer<ENTRY>(words[0])), keys(pointer<u64>(words[1])), slots(words[2]), state(state) {}
+  template <u32 ITEMS, class CODES, class ENTRIES>
+  __device__ __forceinline__ void insert(u32 rows, CODES code, ENTRIES entry, Inserted& inserted) {
+    const u32 open = claim<ITEMS>(rows, slots, keys, [&](u32 i) { return code(i) + 1; }, [&](u32 i, u64 slot, bool fresh) {
+      inserted.add(code(i));
+      entries[slot] = static_cast<ENTRY>(entry(i));
+      if (UNIQUE && !fresh) state->raise(DUPLICATE);
+    });
+    if (open != 0) state->raise(FULL);
+  }
+  template <u32 ITEMS, class CODES>
+  __device__ __forceinline__ void insert(u32 rows, CODES code, Inserted& inserted) {
+    const u32 open = claim<ITEMS>(rows, slots, keys, [&](u32 i) { return code(i) + 1; }, [&](u32 i, u64, bool fresh) {
+      inserted.add(code(i));
+      if (UNIQUE && !fresh) state->raise(DUPLICATE);
+    });
+    if (open != 0) state->raise(FULL);
+  }
+};
+
+// Groups: words of 64 bits, to which rows are added or of which the greatest stays. Whatever follows a group's number is its words.
+
+struct GlobalGroups {
+  u64* words;
+
+  __device__ __forceinline__ explicit GlobalGroups(u64 address) : words(pointer<u64>(address)) {}
+  __device__ __forceinline__ void add(u64 word, u64 value) { atomicAdd(words + word, value); }
+  __device__ __forceinline__ void most(u64 word, u64 value) { atomicMax(words + word, value); }
+};
+
+// Groups of a thread block, in shared memory until the end of the kernel. A sum is added in halves, for which there are atomics: the carry out of the low one goes to the high one.
+template <u32 WORDS>
+struct SharedGroups {
+  struct Word {
+    u32 low, high;
+  };
+  union {
+    Word halves[WORDS];
+    u64 words[WORDS];
+  };
+
+  // All threads. Leaves with a barrier.
+  template <u32 THREADS>
+  __device__ __forceinline__ void clear() {
+    for (u32 word = threadIdx.x; word < WORDS; word += THREADS) words[word] = 0;
+    __syncthreads();
+  }
+  __device__ __forceinline__ void add(u32 word, u32 value) {
+    const u32 before = atomicAdd(&halves[word].low, value);
+    if (before + value < value) atomicAdd(&halves[word].high, 1u);
+  }
+  __device__ __forceinline__ void add(u32 word, u64 value) {
+    const u32 low = static_cast<u32>(value), before = atomicAdd(&halves[word].low, low);
+    const u32 high = static_cast<u32>(value >> 32) + (before + low < low ? 1 : 0);
+    if (high != 0) atomicAdd(&halves[word].high, high);
+  }
+  __device__ __forceinline__ void most(u32 word, u64 value) {
+    if (words[word] < value) atomicMax(&words[word], value);
+  }
+  // All threads, with a barrier first. Of EACH words a group, those of the set MOST keep the greatest.
+  template <u32 THREADS, u32 EACH, u64 MOST>
+  __device__ __forceinline__ void leave(u64* to, u32 count) {
+    __syncthreads();
+    for (u32 word = threadIdx.x; word < count; word += THREADS) {
+      const u64 own = words[word];
+      if (own == 0) continue;
+      if (MOST >> (word % EACH) & 1) {
+        atomicMax(to + word, own);
+      } else {
+        atomicAdd(to + word, own);
+      }
+    }
+  }
+};
+
+// Groups by hash. A slot's key is a group's index + 1.
+struct HashGroups {
+  u64* keys;
+  Slots slots;
+  State* state;
+
+  __device__ __forceinline__ HashGroups(u64 keys, u64 slots, State* state) : keys(pointer<u64>(keys)), slots(slots), state(state) {}
+  // The group's slot in place of its index. Returns the rows that have one.
+  template <u32 ITEMS>
+  __device__ __forceinline__ u32 locate(u32 rows, u64 (&index)[ITEMS]) {
+    const u32 open = claim<ITEMS>(rows, slots, keys, [&](u32 i) { return index[i] + 1; }, [&](u32 i, u64 slot, bool) { index[i] = slot; });
+    if (open != 0) state->raise(FULL);
+    return rows & ~open;
+  }
+};
+
+// All lanes of the warp: their values become part of one word in device memory.
+__device__ __forceinline__ void add_all(u64 value, u64* word) {
+#pragma unroll
+  for (u32 distance = LANES / 2; distance > 0; distance /= 2) value += __shfl_down_sync(ALL_LANES, value, distance);
+  if (threadIdx.x % LANES == 0 && value != 0) atomicAdd(word, value);
+}
+__device__ __forceinline__ void most_all(u64 value, u64* word) {
+#pragma unroll
+  for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
+    const u64 other = __shfl_down_sync(ALL_LANES, value, distance);
+    value = other > value ? other : value;
+  }
+  if (threadIdx.x % LANES == 0 && value != 0) atomicMax(word, value);
+}
+
+__device__ __forceinline__ u64 greater(u64 left, u64 right) { return left > right ? left : right; }
+
+// The groups that exist, one after the other: index, words. words: keys (0: a group's index is its place), words, slots, words a group, which of them tells that the group exists,
+// where their number goes, where they go.
+__device__ __forceinline__ void compact(const u64* words) {
+  const u64* keys = pointer<const u64>(words[0]);
+  const u64* groups = pointer<const u64>(words[1]);
+  const u64 slots = words[2], each = words[3], presence = words[4];
+  u64* count = pointer<u64>(words[5]);
+  u64* records = pointer<u64>(words[6]);
+  const u64 stride = u64(gridDim.x) * blockDim.x, rounded = (slots + LANES - 1) / LANES * LANES;
+  for (u64 slot = u64(blockIdx.x) * blockDim.x + threadIdx.x; slot < rounded; slot += stride) {
+    const bool exists = slot < slots && (keys != nullptr ? keys[slot] != 0 : groups[slot * each + presence] != 0);
+    const u32 mates = __ballot_sync(ALL_LANES, exists), lane = threadIdx.x % LANES;
+    if (mates == 0) continue;
+    u64 first = 0;
+    if (lane == 0) first = atomicAdd(count, u64(__popc(mates)));
+    first = __shfl_sync(ALL_LANES, first, 0);
+    if (!exists) continue;
+    u64* record = records + (first + __popc(mates & ((1u << lane) - 1))) * (each + 1);
+    record[0] = keys != nullptr ? keys[slot] - 1 : slot;
+    for (u64 word = 0; word < each; word++) record[1 + word] = groups[slot * each + word];
+  }
+}
+
+}  // namespace query
+}  // namespace cb2t

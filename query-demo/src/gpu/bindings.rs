@@ -1,0 +1,77 @@
+//! Bindings: what a pipeline's tuple code finds under the names that it uses. Column types, placement and launch shape are here, and nowhere in tuple code.
+
+use std::fmt::Write;
+
+use gpu_decode::source::{ColumnType, Part, join};
+
+use crate::gpu::options::{Placement, Shape};
+use crate::gpu::tuple::TupleCode;
+
+/// Hand-written device code that tuple code is made of.
+pub const QUERY: Part<'_> = Part { name: "query.cuh", text: include_str!("../../cuda/query.cuh") };
+
+/// The bindings of a pipeline over `columns`, the types of all its inputs, of which `code` uses some.
+#[must_use]
+pub fn bindings(code: &TupleCode, columns: &[&ColumnType], placement: Placement, shape: Shape) -> String {
+    let Shape { threads_per_block, group, items_per_thread, min_blocks } = shape;
+    let mut text = format!(
+        "constexpr u32 THREADS = {threads_per_block}, ITEMS = {items_per_thread}, MIN_BLOCKS = {min_blocks};\n\
+         using Group = cb2t::Group<{group}>;\n"
+    );
+    let (mut places, mut scratch) = (String::new(), String::new());
+    for &input in &code.inputs {
+        let Some(column) = columns.get(input) else { continue };
+        let (class, of) = match placement {
+            Placement::Register | Placement::Uncompressed => ("InRegisters", column.cuda()),
+            Placement::Shared | Placement::GlobalStage => ("InMemory", column.cuda()),
+            Placement::PreDecode => ("Decoded", column.value().to_owned()),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "using Input{input} = cb2t::query::{class}<{of}, Group, ITEMS>;");
+        let _ = write!(places, " Input{input}::Place input{input};");
+        if placement != Placement::PreDecode {
+            let _ = write!(scratch, ", {}", column.cuda());
+        }
+    }
+    let memory = if placement == Placement::GlobalStage { "StagedPlaces" } else { "SharedPlaces" };
+    let _ = write!(
+        text,
+        "struct Places {{{places} }};\n\
+         using Memory = cb2t::query::{memory}<Places, cb2t::query::scratch_bytes<Group, ITEMS{scratch}>(), THREADS / Group::size>;\n"
+    );
+    text
+}
+
+/// Bytes of [`Placement::GlobalStage`] that a group of threads needs.
+#[must_use]
+pub fn stage_bytes(code: &TupleCode, columns: &[&ColumnType]) -> u64 {
+    let bytes = |&input: &usize| {
+        columns.get(input).map_or(0, |column| u64::from(column.tile_size) * u64::from(column.value_width / 8))
+    };
+    // An empty structure takes a byte; longer ones end at a multiple of their widest value.
+    code.inputs.iter().map(bytes).sum::<u64>().next_multiple_of(8).max(8)
+}
+
+/// The whole program of a pipeline, with the kernel `pipeline`.
+#[must_use]
+pub fn program(code: &TupleCode, columns: &[&ColumnType], placement: Placement, shape: Shape) -> String {
+    let bindings = bindings(code, columns, placement, shape);
+    let used: Vec<&ColumnType> = if placement == Placement::PreDecode {
+        Vec::new()
+    } else {
+        code.inputs.iter().filter_map(|&input| columns.get(input).copied()).collect()
+    };
+    join(
+        &used,
+        &[QUERY, Part { name: "bindings", text: &bindings }, Part { name: "tuples", text: &code.text }],
+    )
+}
+
+/// The program that collects groups, with the kernel `compact`. Every query uses the same.
+#[must_use]
+pub fn compact_program() -> String {
+    let text = "struct Arguments {\n  u64 words[7];\n};\n\
+                extern \"C\" __global__ void __launch_bounds__(256) compact(const __grid_constant__ Arguments arguments) {\n  \
+                cb2t::query::compact(arguments.words);\n}\n";
+    join(&[], &[QUERY, Part { name: "compact.cu", text }])
+}

@@ -1,0 +1,142 @@
+//! How kernels are made and launched: placement of decoded values, threads, votes.
+
+use codec_core::AnyCodec;
+
+use crate::QueryError;
+
+/// Where decoded values lie until tuple code has used them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Columns are encoded again on the host, by the codec that is the uncompressed baseline, then decoded into registers.
+    Uncompressed,
+    /// Whole columns are decoded into device memory by a kernel before.
+    PreDecode,
+    /// A tile is decoded into a buffer in device memory that is used again and again.
+    GlobalStage,
+    /// A tile is decoded into shared memory.
+    Shared,
+    /// A tile is decoded into registers.
+    #[default]
+    Register,
+}
+
+impl Placement {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Uncompressed, Self::PreDecode, Self::GlobalStage, Self::Shared, Self::Register];
+
+    /// The name, as on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uncompressed => "uncompressed",
+            Self::PreDecode => "pre-decode",
+            Self::GlobalStage => "global-stage",
+            Self::Shared => "shared",
+            Self::Register => "register",
+        }
+    }
+}
+
+/// Threads of a kernel. What is `None` is chosen by tile size and placement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
+pub struct ShapeOptions {
+    /// Threads a thread block.
+    pub threads_per_block: Option<u32>,
+    /// Values of a tile a thread: tile size / 32 where a warp decodes a tile, tile size / threads_per_block where a thread block does.
+    pub items_per_thread: Option<u32>,
+    /// Thread blocks that a multiprocessor must be able to hold: limits the registers.
+    pub min_blocks: Option<u32>,
+}
+
+/// How a query runs on devices.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Where decoded values lie.
+    pub placement: Placement,
+    /// The codec of the placement [`Placement::Uncompressed`].
+    pub baseline: Option<&'static dyn AnyCodec>,
+    /// Threads.
+    pub shape: ShapeOptions,
+    /// Read all tiles, whatever their statistics say.
+    pub keep_all_tiles: bool,
+    /// More options for the compiler: for experiments.
+    pub compiler: Vec<String>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Options")
+            .field("placement", &self.placement)
+            .field("baseline", &self.baseline.map(AnyCodec::name))
+            .field("shape", &self.shape)
+            .field("keep_all_tiles", &self.keep_all_tiles)
+            .field("compiler", &self.compiler)
+            .finish()
+    }
+}
+
+impl Options {
+    /// The codec that all columns are encoded with again, if any.
+    ///
+    /// # Errors
+    /// The placement that needs one, and none given.
+    pub fn encode_again(&self) -> Result<Option<&'static dyn AnyCodec>, QueryError> {
+        if self.placement != Placement::Uncompressed {
+            return Ok(None);
+        }
+        let reason = "the placement `uncompressed` needs a codec for it".to_owned();
+        self.baseline.map(Some).ok_or(QueryError::Options { reason })
+    }
+}
+
+/// Threads of a kernel, for tiles of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+pub struct Shape {
+    /// Threads a thread block.
+    pub threads_per_block: u32,
+    /// Threads that decode a tile together: 32 (a warp), or all of a thread block.
+    pub group: u32,
+    /// Values of a tile a thread.
+    pub items_per_thread: u32,
+    /// Thread blocks that a multiprocessor must be able to hold.
+    pub min_blocks: u32,
+}
+
+impl Shape {
+    /// What `options` say for tiles of `tile_size`.
+    ///
+    /// # Errors
+    /// A shape that no kernel can have; the message names what can be.
+    pub fn new(options: &Options, tile_size: u32) -> Result<Self, QueryError> {
+        let ShapeOptions { threads_per_block, items_per_thread, min_blocks } = options.shape;
+        let threads = threads_per_block.unwrap_or(128);
+        // A whole tile a warp in shared memory would leave room for few warps.
+        let by_block = options.placement == Placement::Shared && matches!(threads, 64 | 128 | 256 | 512);
+        let usual = if by_block { tile_size / threads.max(1) } else { tile_size / 32 };
+        let items = items_per_thread.unwrap_or(usual);
+        let group = tile_size.checked_div(items).unwrap_or(0);
+        let fits = group * items == tile_size && items <= 32;
+        let a_warp = group == 32 && threads.is_multiple_of(32) && (32..=1024).contains(&threads);
+        let a_block = group == threads && matches!(group, 64 | 128 | 256 | 512);
+        if !fits || !(a_warp || a_block) {
+            return Err(QueryError::Options {
+                reason: format!(
+                    "{threads} threads a thread block with {items} items each, tiles of {tile_size}: a warp decodes a tile ({} items a thread, 32 to 1024 threads, in steps of 32), \
+                     or a thread block of 64, 128, 256 or 512 threads does ({tile_size} / threads items)",
+                    tile_size / 32
+                ),
+            });
+        }
+        let min_blocks = min_blocks.unwrap_or(768 / threads.max(1)).clamp(1, 32);
+        Ok(Self { threads_per_block: threads, group, items_per_thread: items, min_blocks })
+    }
+
+    /// Groups a thread block.
+    #[must_use]
+    pub fn groups_per_block(self) -> u32 {
+        self.threads_per_block / self.group.max(1)
+    }
+}

@@ -1,0 +1,522 @@
+//! Tuple code: the kernel of a pipeline, as text that knows neither codec nor placement nor launch shape. What differs with these is in the bindings before it.
+
+use std::fmt::Write;
+
+use gpu_decode::program::Words;
+
+use crate::QueryError;
+use crate::gpu::expression::{Expressions, Width, fits_window};
+use crate::gpu::uses::{Stage, Uses, stages};
+use crate::gpu::words::{BitSet, TablePart, Word};
+use crate::plan::{
+    Aggregate, Build, Field, GroupKey, Groups, Index, Plan, Predicate, Probe, ProbeKind, Range, Sink, Value,
+    WordValue,
+};
+
+/// Groups whose words take no more bytes than this are kept in a thread block's shared memory.
+pub const SHARED_GROUP_BYTES: u64 = 8 << 10;
+
+/// The kernel of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TupleCode {
+    /// CUDA C++: the structure of the arguments and the kernel `pipeline`.
+    pub text: String,
+    /// The arguments in order.
+    pub words: Vec<Word>,
+    /// The sets that they name.
+    pub sets: Vec<BitSet>,
+    /// The inputs that it decodes.
+    pub inputs: Vec<usize>,
+}
+
+/// Places of the arguments that every pipeline has; three of each input follow.
+const STATE: usize = 0;
+const TILES: usize = 1;
+const STAGE: usize = 3;
+const INPUTS: usize = 4;
+
+/// Makes the kernel of pipeline `index` of `plan`, which [`crate::gpu::check::check`] has accepted.
+///
+/// # Errors
+/// A plan that contradicts itself, or one with more arguments than a kernel can have.
+pub fn tuple_code(plan: &Plan, index: usize) -> Result<TupleCode, QueryError> {
+    let missing = || QueryError::unsupported(format!("a plan without pipeline {index}"));
+    let pipeline = plan.pipelines.get(index).ok_or_else(missing)?;
+    let mut words = vec![Word::State, Word::TileList, Word::TileCount, Word::Stage];
+    for input in 0..pipeline.inputs.len() {
+        words.extend((0..3).map(|word| Word::Column { input, word }));
+    }
+    let stages = stages(&pipeline.steps);
+    let mut writer = Writer {
+        out: Expressions { plan, pipeline, words, sets: Vec::new() },
+        index,
+        uses: Uses::of(pipeline, &stages),
+        before: String::new(),
+        body: String::new(),
+        after: String::new(),
+        has_index: false,
+    };
+    for (number, stage) in stages.iter().enumerate() {
+        writer.stage(number, stage)?;
+    }
+    match &pipeline.sink {
+        Sink::Build(build) => writer.build(build, stages.len())?,
+        Sink::Aggregate(aggregate) => writer.aggregate(aggregate, stages.len())?,
+    }
+    writer.finish()
+}
+
+struct Writer<'p> {
+    out: Expressions<'p>,
+    index: usize,
+    uses: Uses,
+    /// Before the loop over tiles, in it, and behind it.
+    before: String,
+    body: String,
+    after: String,
+    /// Whether `index` is declared.
+    has_index: bool,
+}
+
+impl Writer<'_> {
+    fn finish(self) -> Result<TupleCode, QueryError> {
+        let count = self.out.words.len();
+        if count > Words::CAPACITY {
+            return Err(QueryError::unsupported(format!(
+                "a pipeline with {count} arguments, where {} are possible",
+                Words::CAPACITY
+            )));
+        }
+        let Self { before, body, after, .. } = &self;
+        let table = printable(&self.out.pipeline.table);
+        let text = format!(
+            "// Scan of {table}.\n\
+             struct Arguments {{\n  u64 words[{count}];\n}};\n\n\
+             extern \"C\" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) pipeline(const __grid_constant__ Arguments arguments) {{\n\
+             \x20 using namespace cb2t::query;\n\
+             \x20 __shared__ Memory memory;\n\
+             \x20 const u64* words = arguments.words;\n\
+             \x20 const Group group = Group::of_this_thread();\n\
+             \x20 u8* scratch = memory.scratch(threadIdx.x / Group::size);\n\
+             \x20 Places& places = memory.places(threadIdx.x / Group::size, words[{STAGE}]);\n\
+             \x20 State* state = pointer<State>(words[{STATE}]);\n\
+             {before}\
+             \x20 for (Tiles<Group, THREADS> tiles(words + {TILES}, words + {INPUTS}); tiles.left(); tiles.next()) {{\n\
+             \x20   const u32 tile = tiles.tile();\n\
+             \x20   u32 rows = tiles.rows<ITEMS>(group, tile);\n\
+             {body}\
+             \x20 }}\n\
+             {after}\
+             }}\n"
+        );
+        let used = self.uses.inputs.iter().enumerate();
+        let inputs = used.filter(|(_, span)| span.is_some()).map(|(input, _)| input).collect();
+        Ok(TupleCode { text, words: self.out.words, sets: self.out.sets, inputs })
+    }
+
+    /// A line of the loop's body.
+    fn line(&mut self, indent: usize, line: &str) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.body, "{:width$}{line}", "", width = 4 + 2 * indent);
+    }
+
+    /// A line before the loop.
+    fn line_before(&mut self, line: &str) {
+        let _ = writeln!(self.before, "  {line}");
+    }
+
+    /// A line behind the loop.
+    fn line_after(&mut self, line: &str) {
+        let _ = writeln!(self.after, "  {line}");
+    }
+
+    /// Loads the inputs that `stage` is the first to need: those that stay, or those that only it needs.
+    fn load(&mut self, stage: usize, indent: usize, stays: bool) {
+        for input in 0..self.uses.inputs.len() {
+            let span = self.uses.inputs.get(input).copied().flatten();
+            if span.is_none_or(|(first, last)| first != stage || (last > stage) != stays) {
+                continue;
+            }
+            let name =
+                self.out.pipeline.inputs.get(input).map(|input| printable(&input.name)).unwrap_or_default();
+            let place = INPUTS + 3 * input;
+            self.line(indent, &format!("Input{input} input{input};  // {name}"));
+            self.line(
+                indent,
+                &format!("input{input}.load(group, words + {place}, tile, scratch, places.input{input});"),
+            );
+        }
+    }
+
+    fn stage(&mut self, number: usize, stage: &Stage<'_>) -> Result<(), QueryError> {
+        self.load(number, 0, true);
+        if let Stage::Probe(probe, of) = stage {
+            self.entries(number, *probe, of, 0, true);
+        }
+        self.declare_index(number);
+        self.line(0, "{");
+        self.load(number, 1, false);
+        match stage {
+            Stage::Filter(predicate) => {
+                let rows = self.rows_where(predicate)?;
+                self.line(1, &format!("rows = {rows};"));
+            }
+            Stage::Probe(probe, of) => {
+                self.entries(number, *probe, of, 1, false);
+                self.probe(*probe, of)?;
+            }
+        }
+        self.keys(number, 1)?;
+        self.line(0, "}");
+        self.line(0, "if (!any(group, rows)) continue;");
+        Ok(())
+    }
+
+    /// The rows left for which `predicate` holds.
+    fn rows_where(&mut self, predicate: &Predicate) -> Result<String, QueryError> {
+        let holds = self.out.holds(predicate)?;
+        Ok(if reads_memory(predicate) {
+            format!("where_left<ITEMS>(rows, [&](u32 i) {{ return {holds}; }})")
+        } else {
+            format!("rows & where<ITEMS>([&](u32 i) {{ return {holds}; }})")
+        })
+    }
+
+    fn table(&self, probe: &Probe) -> Result<&Build, QueryError> {
+        match self.out.plan.pipelines.get(probe.build).map(|pipeline| &pipeline.sink) {
+            Some(Sink::Build(build)) => Ok(build),
+            _ => Err(QueryError::unsupported(format!(
+                "a probe of pipeline {}, which builds nothing",
+                probe.build
+            ))),
+        }
+    }
+
+    /// Declares what `probe` finds where stages look at it: those behind this one as well, or only this one.
+    fn entries(&mut self, stage: usize, number: usize, probe: &Probe, indent: usize, stay: bool) {
+        let span = self.uses.probes.get(number).copied().flatten();
+        if span.is_none_or(|(_, last)| (last > stage) != stay) {
+            return;
+        }
+        let wide = self.table(probe).is_ok_and(|build| build.entry_width == 64);
+        self.line(indent, &format!("{} entry{number}[ITEMS];", name_of(!wide)));
+    }
+
+    fn probe(&mut self, number: usize, probe: &Probe) -> Result<(), QueryError> {
+        let build = self.table(probe)?;
+        let (domain, entry_width, index) = (build.domain, build.entry_width, build.index);
+        let narrow = fits_window(self.out.range(&probe.key), domain);
+        let part = |part| Word::Table { pipeline: probe.build, part };
+        let min = Word::Value(domain.min.cast_unsigned());
+        let common = [part(TablePart::Entries), part(TablePart::State), min];
+        let key_name = name_of(narrow);
+        let table = match (index, entry_width) {
+            (Index::Direct, 1) => format!("BitTable<{key_name}>"),
+            (Index::Direct, _) => format!("DirectTable<{key_name}, u{entry_width}>"),
+            (Index::Hash { .. }, 1) => format!("HashTable<{key_name}, NoEntry>"),
+            (Index::Hash { .. }, _) => format!("HashTable<{key_name}, u{entry_width}>"),
+        };
+        let place = self.out.words(&common);
+        if let Index::Hash { .. } = index {
+            self.out.words(&[part(TablePart::Keys), part(TablePart::Slots)]);
+        }
+        self.line_before(&format!("const {table} table{number}(words + {place});"));
+        let rows = match &probe.valid {
+            Predicate::Always(true) => "rows".to_owned(),
+            valid => self.rows_where(valid)?,
+        };
+        let key = self.out.value(&probe.key, narrow)?;
+        let looked_at = self.uses.probes.get(number).copied().flatten().is_some();
+        let call = if looked_at { "find" } else { "has" };
+        let entries = if looked_at { format!(", entry{number}") } else { String::new() };
+        self.line(1, &format!("const u32 found = table{number}.{call}<ITEMS>({rows}, [&](u32 i) {{ return {key}; }}{entries});"));
+        let sign = if probe.kind == ProbeKind::Anti { "~" } else { "" };
+        self.line(1, &format!("rows &= {sign}found;"));
+        Ok(())
+    }
+
+    fn declare_index(&mut self, stage: usize) {
+        if self.has_index || !self.uses.keys.contains(&stage) {
+            return;
+        }
+        self.has_index = true;
+        let narrow = match &self.out.pipeline.sink {
+            Sink::Aggregate(Aggregate { groups: Groups::Dense { slots }, .. }) => is_narrow(*slots),
+            _ => false,
+        };
+        self.line(0, &format!("{} index[ITEMS];", name_of(narrow)));
+        // Parts are added as they get known.
+        self.line(0, "all<ITEMS>([&](u32 i) { index[i] = 0; });");
+    }
+
+    /// Adds the parts of the groups' key that are known after `stage` to the rows' indexes.
+    fn keys(&mut self, stage: usize, indent: usize) -> Result<(), QueryError> {
+        let Sink::Aggregate(aggregate) = &self.out.pipeline.sink else { return Ok(()) };
+        let narrow_index = matches!(aggregate.groups, Groups::Dense { slots } if is_narrow(slots));
+        for (number, key) in aggregate.keys.iter().enumerate() {
+            if self.uses.keys.get(number) != Some(&stage) {
+                continue;
+            }
+            if !self.is_proven(&key.value, key.range) {
+                let holds = self.code_within(&key.value, key.range, key.nullable.then_some(&key.valid))?;
+                self.line(
+                    indent,
+                    &format!("rows = proven<ITEMS>(state, rows, [&](u32 i) {{ return {holds}; }});"),
+                );
+            }
+            let code = self.key_code(key, is_narrow(key.codes))?;
+            let code = if narrow_index { code } else { format!("u64({code})") };
+            let stride = if key.stride == 1 {
+                String::new()
+            } else {
+                format!(" * {}", self.out.number(key.stride, narrow_index))
+            };
+            self.line(indent, &format!("all<ITEMS>([&](u32 i) {{ index[i] += {code}{stride}; }});"));
+        }
+        Ok(())
+    }
+
+    fn key_code(&mut self, key: &GroupKey, narrow: bool) -> Result<String, QueryError> {
+        self.code(&key.value, key.range, key.nullable.then_some(&key.valid), narrow)
+    }
+
+    /// value - min, of a nullable value one more, or 0 where it is null.
+    fn code(
+        &mut self,
+        value: &Value,
+        range: Range,
+        valid: Option<&Predicate>,
+        narrow: bool,
+    ) -> Result<String, QueryError> {
+        let min = range.min.wrapping_sub(valid.is_some().into());
+        let code = self.out.minus(value, min, narrow)?;
+        match valid {
+            None => Ok(code),
+            Some(valid) => {
+                let zero = if narrow { "0u" } else { "0ull" };
+                Ok(format!("({} ? {code} : {zero})", self.out.holds(valid)?))
+            }
+        }
+    }
+
+    /// Whether the value of a row is within `range`, or null.
+    fn code_within(
+        &mut self,
+        value: &Value,
+        range: Range,
+        valid: Option<&Predicate>,
+    ) -> Result<String, QueryError> {
+        let narrow =
+            Width::of(self.out.range(value)) != Width::Wide && fits_window(self.out.range(value), range);
+        let of_value = self.out.value(value, narrow)?;
+        let min = self.out.number(range.min.cast_unsigned(), narrow);
+        let span = self.out.number(range.span(), narrow);
+        let within = format!("{of_value} - {min} <= {span}");
+        match valid {
+            None => Ok(within),
+            Some(valid) => Ok(format!("(!{} || {within})", self.out.holds(valid)?)),
+        }
+    }
+
+    /// Whether `value` lies in `range` whatever the file's bytes are: what a build has packed, it has compared.
+    fn is_proven(&self, value: &Value, range: Range) -> bool {
+        let within = |inner: Range| range.min <= inner.min && inner.max <= range.max;
+        match value {
+            Value::Literal(number) => range.has(*number),
+            Value::Field { probe, field } => {
+                let build = self.out.plan.probed(self.out.pipeline, *probe);
+                build.and_then(|build| build.fields.get(*field)).is_some_and(|field| within(field.range))
+            }
+            _ => false,
+        }
+    }
+
+    fn build(&mut self, build: &Build, stage: usize) -> Result<(), QueryError> {
+        self.load(stage, 0, false);
+        let part = |part| Word::Table { pipeline: self.index, part };
+        let (entry_width, unique) = (build.entry_width, build.unique);
+        let (kind, words) = match (build.index, entry_width) {
+            (Index::Direct, 1) => (format!("BitBuild<{unique}>"), vec![part(TablePart::Entries)]),
+            (Index::Direct, _) => {
+                let words = vec![part(TablePart::Entries), part(TablePart::Seen)];
+                (format!("DirectBuild<u{entry_width}, {unique}>"), words)
+            }
+            (Index::Hash { .. }, _) => {
+                let words = vec![part(TablePart::Entries), part(TablePart::Keys), part(TablePart::Slots)];
+                (format!("HashBuild<u{}, {unique}>", entry_width.max(8)), words)
+            }
+        };
+        let place = self.out.words(&words);
+        self.line_before(&format!("{kind} build(words + {place}, state);"));
+        self.line_before("Inserted inserted;");
+        self.line_after("inserted.leave(state);");
+        let holds = self.code_within(&build.key, build.domain, None)?;
+        self.line(0, &format!("rows = proven<ITEMS>(state, rows, [&](u32 i) {{ return {holds}; }});"));
+        for field in &build.fields {
+            if !self.is_proven(&field.value, field.range) {
+                let valid = field.nullable.then_some(&field.valid);
+                let holds = self.code_within(&field.value, field.range, valid)?;
+                self.line(
+                    0,
+                    &format!("rows = proven<ITEMS>(state, rows, [&](u32 i) {{ return {holds}; }});"),
+                );
+            }
+        }
+        let code = self.code(&build.key, build.domain, None, build.domain.span() < u64::from(u32::MAX))?;
+        let entry = if entry_width == 1 {
+            String::new()
+        } else {
+            format!(", [&](u32 i) {{ return {}; }}", self.entry(&build.fields, entry_width)?)
+        };
+        self.line(
+            0,
+            &format!("build.insert<ITEMS>(rows, [&](u32 i) {{ return u64({code}); }}{entry}, inserted);"),
+        );
+        Ok(())
+    }
+
+    /// The fields' codes side by side.
+    fn entry(&mut self, fields: &[Field], entry_width: u8) -> Result<String, QueryError> {
+        let narrow = entry_width <= 32;
+        let mut codes = Vec::new();
+        for field in fields {
+            let code =
+                self.code(&field.value, field.range, field.nullable.then_some(&field.valid), narrow)?;
+            codes.push(if field.shift == 0 { code } else { format!("({code} << {})", field.shift) });
+        }
+        Ok(if codes.is_empty() { "0u".to_owned() } else { codes.join(" | ") })
+    }
+
+    fn aggregate(&mut self, aggregate: &Aggregate, stage: usize) -> Result<(), QueryError> {
+        self.load(stage, 0, false);
+        self.declare_index(stage);
+        self.keys(stage, 0)?;
+        match aggregate.groups {
+            Groups::One => self.one_group(aggregate),
+            Groups::Dense { slots } => self.dense_groups(aggregate, slots),
+            Groups::Hash { .. } => {
+                let keys = self.out.word(Word::GroupKeys);
+                let slots = self.out.word(Word::GroupSlots);
+                self.line_before(&format!("HashGroups keys(words[{keys}], words[{slots}], state);"));
+                let groups = self.out.word(Word::Groups);
+                self.line_before(&format!("GlobalGroups groups(words[{groups}]);"));
+                self.line(0, "rows = keys.locate<ITEMS>(rows, index);");
+                self.add_rows(aggregate, false)
+            }
+        }
+    }
+
+    fn dense_groups(&mut self, aggregate: &Aggregate, slots: u64) -> Result<(), QueryError> {
+        let each = aggregate.words.len() as u64;
+        let words = slots.saturating_mul(each);
+        let groups = self.out.word(Word::Groups);
+        if words.saturating_mul(8) <= SHARED_GROUP_BYTES && each <= 64 {
+            // Few sizes, so that a query with other groups needs no other code.
+            let capacity = words.next_power_of_two().max(32);
+            let most = aggregate.words.iter().zip(0_u32..).filter(|(word, _)| !word.value.adds());
+            let most: u64 = most.map(|(_, number)| 1 << number).sum();
+            let count = self.out.number(words, true);
+            self.line_before(&format!("__shared__ SharedGroups<{capacity}> groups;"));
+            self.line_before("groups.clear<THREADS>();");
+            self.line_after(&format!(
+                "groups.leave<THREADS, {each}, {most:#x}ull>(pointer<u64>(words[{groups}]), {count});"
+            ));
+        } else {
+            self.line_before(&format!("GlobalGroups groups(words[{groups}]);"));
+        }
+        self.add_rows(aggregate, is_narrow(words))
+    }
+
+    /// Adds every row to the words of its group, whose number is in `index`.
+    fn add_rows(&mut self, aggregate: &Aggregate, narrow: bool) -> Result<(), QueryError> {
+        let (each, name) = (aggregate.words.len(), name_of(narrow));
+        self.line(0, "each<ITEMS>(rows, [&](u32 i) {");
+        self.line(1, &format!("const {name} word = {name}(index[i]) * {each};"));
+        for (number, word) in aggregate.words.iter().enumerate() {
+            let (value, call) =
+                (self.word_value(&word.value)?, if word.value.adds() { "add" } else { "most" });
+            let guard = self.guard(&word.valid)?;
+            self.line(1, &format!("{guard}groups.{call}(word + {number}, {value});"));
+        }
+        self.line(0, "});");
+        Ok(())
+    }
+
+    fn one_group(&mut self, aggregate: &Aggregate) -> Result<(), QueryError> {
+        let groups = self.out.word(Word::Groups);
+        let mut of_rows = Vec::new();
+        for (number, word) in aggregate.words.iter().enumerate() {
+            self.line_before(&format!("u64 word{number} = 0;"));
+            let (call, adds) = if word.value.adds() { ("add_all", true) } else { ("most_all", false) };
+            self.line_after(&format!("{call}(word{number}, pointer<u64>(words[{groups}]) + {number});"));
+            if word.value == WordValue::Count && word.valid == Predicate::Always(true) {
+                self.line(0, &format!("word{number} += __popc(rows);"));
+                continue;
+            }
+            let (value, guard) = (self.word_value(&word.value)?, self.guard(&word.valid)?);
+            of_rows.push(if adds {
+                format!("{guard}word{number} += {value};")
+            } else {
+                format!("{guard}word{number} = greater(word{number}, {value});")
+            });
+        }
+        if !of_rows.is_empty() {
+            self.line(0, "each<ITEMS>(rows, [&](u32 i) {");
+            for line in of_rows {
+                self.line(1, &line);
+            }
+            self.line(0, "});");
+        }
+        Ok(())
+    }
+
+    fn guard(&mut self, valid: &Predicate) -> Result<String, QueryError> {
+        match valid {
+            Predicate::Always(true) => Ok(String::new()),
+            valid => Ok(format!("if ({}) ", self.out.holds(valid)?)),
+        }
+    }
+
+    /// What a row brings to a word.
+    fn word_value(&mut self, value: &WordValue) -> Result<String, QueryError> {
+        Ok(match value {
+            WordValue::Count => "1u".to_owned(),
+            WordValue::Sum(value) => self.out.addend(value)?,
+            WordValue::SumLow(value) => self.out.narrow(value)?,
+            WordValue::SumHigh(value) => format!("u64(i64({}) >> 32)", self.out.wide(value)?),
+            WordValue::Greatest { value, min } => {
+                let below = self.out.number(min.wrapping_sub(1).cast_unsigned(), false);
+                format!("{} - {below}", self.out.wide(value)?)
+            }
+            WordValue::Least { value, max } => {
+                let above = self.out.number(max.wrapping_add(1).cast_unsigned(), false);
+                format!("{above} - {}", self.out.wide(value)?)
+            }
+        })
+    }
+}
+
+fn name_of(narrow: bool) -> &'static str {
+    if narrow { "u32" } else { "u64" }
+}
+
+fn is_narrow(count: u64) -> bool {
+    count <= u64::from(u32::MAX)
+}
+
+/// Whether the predicate looks into a set, which costs a load where it need not.
+fn reads_memory(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::InSet { .. } => true,
+        Predicate::And(parts) | Predicate::Or(parts) => parts.iter().any(reads_memory),
+        Predicate::Not(inner) => reads_memory(inner),
+        _ => false,
+    }
+}
+
+/// A name for a comment: what ends a line or continues one must not get there.
+fn printable(name: &str) -> String {
+    name.chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '.' })
+        .collect()
+}
