@@ -6,6 +6,10 @@ use std::path::PathBuf;
 
 use arrow_io::formats::Format;
 use clap::{Args, Parser, Subcommand};
+use query_demo::DeviceChoice;
+use query_demo::gpu::{Placement, ShapeOptions};
+
+use crate::error::CliError;
 
 /// Compressed columnar tables: pack Parquet, CSV, JSON lines and Arrow files into .cb2t, read them, prove them, unpack them.
 ///
@@ -71,6 +75,14 @@ pub enum Command {
   cb2t gen ssb --scale 1 -o data/ssb1
   cb2t gen tpch --scale 0.1 -o data/tpch --format parquet --tables lineitem,orders")]
     Gen(Gen),
+    /// Ask .cb2t files in SQL: compiled pipelines on a CUDA GPU or on the CPU.
+    #[command(after_help = "Examples:
+  cb2t query \"SELECT carrier, count(*), avg(dep_delay) FROM flights GROUP BY carrier ORDER BY 2 DESC\" flights.cb2t
+  cb2t query \"SELECT sum(l_extendedprice * l_discount) FROM li WHERE l_quantity < 24\" li=lineitem.cb2t --device cuda --profile
+  cb2t query \"SELECT d_year, sum(lo_revenue) FROM lineorder, ddate WHERE lo_orderdate = d_datekey GROUP BY d_year\" ssb/*.cb2t -o years.csv
+
+A table has its file's name unless NAME= stands before it. What the pipelines cannot express runs on DataFusion on the CPU, and standard error says so; with --device cuda it is an error.")]
+    Query(Query),
     /// List the devices that can decode: the CPU and CUDA GPUs.
     #[command(after_help = "Example:
   cb2t devices --json")]
@@ -352,6 +364,97 @@ pub enum Benchmark {
     Ssb,
     /// TPC-H: its eight tables.
     Tpch,
+}
+
+#[derive(Debug, Args)]
+pub struct Query {
+    /// The query.
+    #[arg(value_name = "SQL")]
+    pub sql: String,
+    /// Tables that it names: .cb2t files.
+    #[arg(required = true, value_name = "[NAME=]FILE")]
+    pub tables: Vec<String>,
+    #[command(flatten)]
+    pub engine: EngineOptions,
+    /// Show the pipelines instead of running them.
+    #[arg(long)]
+    pub explain: bool,
+    /// Show the pipelines and the CUDA source of their kernels; takes a CUDA device.
+    #[arg(long)]
+    pub explain_source: bool,
+    /// Say on standard error where the time went: plan, compile, upload, kernels, bytes, tiles skipped.
+    #[arg(long)]
+    pub profile: bool,
+    /// The result as JSON lines.
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// The result as CSV.
+    #[arg(long)]
+    pub csv: bool,
+    /// Write the result to a file, in the format of its extension.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the output if it exists.
+    #[arg(short, long)]
+    pub force: bool,
+}
+
+/// Where and how a query runs.
+#[derive(Debug, Clone, Args)]
+pub struct EngineOptions {
+    /// auto (a CUDA device if there is one), cpu, cuda, cuda:N, or several as cuda:0,1.
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    pub device: String,
+    /// Where decoded tiles lie: register, shared, global-stage, pre-decode (whole columns first) or uncompressed (the columns encoded as they are).
+    #[arg(long, default_value = "register", value_name = "PLACEMENT")]
+    pub placement: String,
+    /// Threads of a thread block.
+    #[arg(long, value_name = "N")]
+    pub threads_per_block: Option<u32>,
+    /// Values of a tile that a thread decodes: the tile size over 32 (a warp decodes a tile) or over the threads of a thread block.
+    #[arg(long, value_name = "N")]
+    pub items_per_thread: Option<u32>,
+    /// Thread blocks that a multiprocessor must be able to hold at a time: limits the registers.
+    #[arg(long, value_name = "N")]
+    pub min_blocks: Option<u32>,
+    /// Try some launch shapes first, and remember the best for queries with the same kernels.
+    #[arg(long)]
+    pub tune: bool,
+}
+
+impl EngineOptions {
+    /// As the engine takes them.
+    pub fn options(&self) -> Result<query_demo::QueryOptions, CliError> {
+        let placement = Placement::ALL.into_iter().find(|placement| placement.name() == self.placement);
+        let placement = placement.ok_or_else(|| {
+            let names = Placement::ALL.map(Placement::name).join(", ");
+            CliError::Usage(format!("--placement {}: use one of {names}", self.placement))
+        })?;
+        let shape = ShapeOptions {
+            threads_per_block: self.threads_per_block,
+            items_per_thread: self.items_per_thread,
+            min_blocks: self.min_blocks,
+        };
+        let baseline = cb2t::REGISTRY.by_name("plain");
+        let gpu = query_demo::gpu::Options { placement, shape, baseline, ..query_demo::gpu::Options::default() };
+        Ok(query_demo::QueryOptions { device: self.device()?, gpu, tune: self.tune })
+    }
+
+    fn device(&self) -> Result<DeviceChoice, CliError> {
+        let wrong = || {
+            CliError::Usage(format!("--device {}: use auto, cpu, cuda, cuda:N or cuda:N,M; `cb2t devices` lists them", self.device))
+        };
+        match self.device.as_str() {
+            "auto" => Ok(DeviceChoice::Auto),
+            "cpu" => Ok(DeviceChoice::Cpu),
+            "cuda" => Ok(DeviceChoice::Cuda(vec![0])),
+            other => {
+                let list = other.strip_prefix("cuda:").ok_or_else(wrong)?;
+                let ordinals: Result<Vec<usize>, _> = list.split(',').map(str::parse).collect();
+                ordinals.map(DeviceChoice::Cuda).map_err(|_| wrong())
+            }
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ pub mod generate;
 pub mod head;
 pub mod inspect;
 pub mod pack;
+pub mod query;
 pub mod schema;
 pub mod stats;
 pub mod unpack;

@@ -8,6 +8,7 @@ use arrow_io::TableError;
 use arrow_io::compare::{CompareError, Side};
 use arrow_io::formats::FormatError;
 use cb2t::{ContainerError, WriteError};
+use query_demo::QueryError;
 
 /// A command that came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +71,9 @@ pub enum CliError {
         /// What the system says.
         source: io::Error,
     },
+    /// A query gave no result.
+    #[error("{0}")]
+    Query(Box<QueryError>),
     /// A CUDA device cannot be had, or fails.
     #[error("device: {0}")]
     Device(Box<gpu_decode::GpuError>),
@@ -123,6 +127,14 @@ impl CliError {
         move |source| Self::Sink { file, source: Box::new(source) }
     }
 
+    /// A query's error.
+    pub fn query(error: QueryError) -> Self {
+        match error {
+            QueryError::Gpu(error) => Self::device(error),
+            error => Self::Query(Box::new(error)),
+        }
+    }
+
     /// An error of a CUDA device.
     pub fn device(error: gpu_decode::GpuError) -> Self {
         Self::Device(Box::new(error))
@@ -168,6 +180,7 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         let usage = match self {
             Self::Usage(_) | Self::Exists(_) => true,
+            Self::Query(error) => matches!(**error, QueryError::Sql(_) | QueryError::Options { .. }),
             Self::Format(error) => {
                 matches!(error, FormatError::UnknownColumn { .. } | FormatError::AmbiguousColumn { .. })
             }

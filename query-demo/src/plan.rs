@@ -11,7 +11,7 @@ mod range;
 
 use std::fmt;
 
-pub use self::range::Range;
+pub use self::range::{Bounds, Range, combined};
 
 /// What a query runs: builds first, each before the pipelines that probe what it built; the aggregation last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -362,6 +362,16 @@ pub struct GroupWords {
     pub words: Vec<u64>,
 }
 
+impl WordValue {
+    fn value_mut(&mut self) -> Option<&mut Value> {
+        match self {
+            Self::Count => None,
+            Self::Sum(value) | Self::SumLow(value) | Self::SumHigh(value) => Some(value),
+            Self::Greatest { value, .. } | Self::Least { value, .. } => Some(value),
+        }
+    }
+}
+
 impl Plan {
     /// The table that probe `probe` of pipeline `pipeline` looks into.
     #[must_use]
@@ -381,6 +391,74 @@ impl Pipeline {
             Step::Probe(probe) => Some(probe),
             Step::Filter(_) => None,
         })
+    }
+
+    /// Calls `visit` for every input and field that the pipeline uses.
+    pub fn visit(&self, visit: &mut impl FnMut(&Value)) {
+        for step in &self.steps {
+            match step {
+                Step::Filter(predicate) => predicate.visit(visit),
+                Step::Probe(probe) => {
+                    probe.key.visit(visit);
+                    probe.valid.visit(visit);
+                }
+            }
+        }
+        match &self.sink {
+            Sink::Build(build) => {
+                build.key.visit(visit);
+                for field in &build.fields {
+                    field.value.visit(visit);
+                    field.valid.visit(visit);
+                }
+            }
+            Sink::Aggregate(aggregate) => {
+                for key in &aggregate.keys {
+                    key.value.visit(visit);
+                    key.valid.visit(visit);
+                }
+                for word in &aggregate.words {
+                    word.valid.visit(visit);
+                    if let Some(value) = word.value.value() {
+                        value.visit(visit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives every use of input i the number that `places` gives it.
+    pub fn renumber(&mut self, places: &impl Fn(usize) -> usize) {
+        for step in &mut self.steps {
+            match step {
+                Step::Filter(predicate) => predicate.renumber(places),
+                Step::Probe(probe) => {
+                    probe.key.renumber(places);
+                    probe.valid.renumber(places);
+                }
+            }
+        }
+        match &mut self.sink {
+            Sink::Build(build) => {
+                build.key.renumber(places);
+                for field in &mut build.fields {
+                    field.value.renumber(places);
+                    field.valid.renumber(places);
+                }
+            }
+            Sink::Aggregate(aggregate) => {
+                for key in &mut aggregate.keys {
+                    key.value.renumber(places);
+                    key.valid.renumber(places);
+                }
+                for word in &mut aggregate.words {
+                    word.valid.renumber(places);
+                    if let Some(value) = word.value.value_mut() {
+                        value.renumber(places);
+                    }
+                }
+            }
+        }
     }
 
     /// Ranges outside of which a row of the scanned table is dropped: (input, low, high). Tiles whose statistics lie outside need not be read.
@@ -404,6 +482,19 @@ impl Predicate {
         }
     }
 
+    fn renumber(&mut self, places: &impl Fn(usize) -> usize) {
+        match self {
+            Self::Always(_) | Self::FieldValid { .. } => {}
+            Self::Between { value, .. } | Self::InSet { value, .. } => value.renumber(places),
+            Self::Less(left, right) | Self::Equal(left, right) => {
+                left.renumber(places);
+                right.renumber(places);
+            }
+            Self::And(parts) | Self::Or(parts) => parts.iter_mut().for_each(|part| part.renumber(places)),
+            Self::Not(inner) => inner.renumber(places),
+        }
+    }
+
     /// The variables (inputs and fields) that deciding it takes.
     pub fn visit(&self, visit: &mut impl FnMut(&Value)) {
         match self {
@@ -421,6 +512,22 @@ impl Predicate {
 }
 
 impl Value {
+    fn renumber(&mut self, places: &impl Fn(usize) -> usize) {
+        match self {
+            Self::Input(input) => *input = places(*input),
+            Self::Field { .. } | Self::Literal(_) => {}
+            Self::Add(left, right) | Self::Subtract(left, right) | Self::Multiply(left, right) => {
+                left.renumber(places);
+                right.renumber(places);
+            }
+            Self::If(condition, yes, no) => {
+                condition.renumber(places);
+                yes.renumber(places);
+                no.renumber(places);
+            }
+        }
+    }
+
     /// Calls `visit` for every input and field in it.
     pub fn visit(&self, visit: &mut impl FnMut(&Self)) {
         match self {

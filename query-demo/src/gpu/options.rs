@@ -40,7 +40,7 @@ impl Placement {
 }
 
 /// Threads of a kernel. What is `None` is chosen by tile size and placement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct ShapeOptions {
     /// Threads a thread block.
     pub threads_per_block: Option<u32>,

@@ -1,0 +1,55 @@
+//! From SQL to a [`crate::plan::Plan`]: DataFusion parses, resolves, coerces and optimizes; everything from there is here.
+//!
+//! | module | idea |
+//! | --- | --- |
+//! | [`provider`] | `.cb2t` tables as DataFusion sees them |
+//! | [`graph`] | a logical plan as relations, equalities and filters |
+//! | [`columns`] | what the files say of a relation's columns |
+//! | [`lower`] | expressions as values and predicates |
+//! | [`aggregates`] | aggregate functions as words |
+//! | [`planner`] | join order, pipelines |
+//! | [`output`] | groups as arrays |
+//! | [`tail`] | what SQL does with the groups: projection, sort, limit |
+
+pub mod aggregates;
+pub mod columns;
+pub mod graph;
+pub mod lower;
+pub mod output;
+pub mod planner;
+pub mod provider;
+pub mod tail;
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+
+use crate::QueryError;
+use crate::plan::Plan;
+use crate::scan::Tables;
+
+/// A query that the pipelines express: what they run, and how their groups become its result.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The pipelines.
+    pub plan: Plan,
+    /// How groups become arrays.
+    pub output: output::Output,
+    /// What happens to those.
+    pub tail: tail::Tail,
+}
+
+/// Compiles an optimized logical plan.
+///
+/// # Errors
+/// [`QueryError::Unsupported`] where pipelines cannot express it, [`QueryError::TooWide`] where they could not be exact, or a file that cannot be read.
+pub fn compile(
+    logical: &LogicalPlan,
+    tables: &Tables,
+    state: &Arc<SessionState>,
+) -> Result<Compiled, QueryError> {
+    let (tail, aggregate) = tail::split(logical)?;
+    let (plan, output) = planner::plan(aggregate, tables, state)?;
+    Ok(Compiled { plan, output, tail })
+}
