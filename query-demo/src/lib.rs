@@ -5,6 +5,7 @@
 //! | [`session`] | open tables, and SQL over them |
 //! | [`front`] | from SQL to pipelines, and from groups to results |
 //! | [`plan`] | a query as pipelines: plain data |
+//! | [`cpu`] | plans on the CPU |
 //! | [`scan`] | tables and the blocks of their columns |
 //! | [`cpu`] | plans on the CPU |
 //! | [`gpu`] | plans on NVIDIA GPUs |
