@@ -18,7 +18,8 @@ impl ShimProgram {
     /// Compiles `source`, which follows shim.h. `None`, with the reason printed, where there is no C++ compiler.
     pub fn compile(source: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shim");
+        // Crates beside this one use it, too.
+        let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu-decode/tests/shim");
         let file = folder.path().join("program.cpp");
         fs::write(&file, format!("#include \"shim.h\"\n{source}")).unwrap();
         let executable = folder.path().join("program");

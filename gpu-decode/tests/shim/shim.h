@@ -22,6 +22,7 @@
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __restrict__
 // One thread block runs at a time.
 #define __shared__ static
@@ -80,6 +81,8 @@ struct State {
   std::vector<Fibre> fibres;
   std::vector<Warp> warps;
   Meeting block;
+  // What threads bring to a vote of the whole thread block. Two in turn, as for warps.
+  bool votes[2];
   Fibre scheduler;
   Fibre* current = nullptr;
   const std::function<void()>* kernel = nullptr;
@@ -253,6 +256,14 @@ inline void launch(unsigned blocks, unsigned threads, uint64_t order, const std:
 #define gridDim (shim::state.grid_dim)
 
 inline void __syncthreads() { shim::meet(shim::state.block, "__syncthreads"); }
+inline int __syncthreads_or(int predicate) {
+  shim::Meeting& block = shim::state.block;
+  bool& vote = shim::state.votes[block.generation % 2];
+  if (block.arrived == 0) vote = false;
+  vote |= predicate != 0;
+  shim::meet(block, "__syncthreads_or");
+  return vote;
+}
 inline void __syncwarp(unsigned mask = 0xffffffffu) { shim::exchange(mask, 0, "__syncwarp"); }
 
 template <class T>
@@ -316,3 +327,5 @@ template <class T>
 T atomicMin(T* to, T value) { T old = *to; if (value < old) *to = value; return old; }
 template <class T>
 T atomicMax(T* to, T value) { T old = *to; if (value > old) *to = value; return old; }
+template <class T>
+T atomicCAS(T* to, T expected, T value) { T old = *to; if (old == expected) *to = value; return old; }
