@@ -67,7 +67,7 @@ pub enum QueryError {
         /// The table.
         table: String,
         /// Why.
-        source: TableError,
+        source: Box<TableError>,
     },
     /// A damaged block.
     #[error("{table}, column {column}, row group {row_group}, block {block_index}: {source}")]
@@ -81,7 +81,7 @@ pub enum QueryError {
         /// Index of the block in the column's row group.
         block_index: u32,
         /// What is wrong.
-        source: BlockError,
+        source: Box<BlockError>,
     },
     /// Of the device.
     #[error(transparent)]

@@ -44,7 +44,7 @@ pub fn read_blocks<'t>(
     input: &Input,
     row_group: u32,
 ) -> Result<Option<InputBlocks<'t>>, QueryError> {
-    let failed = |source| QueryError::Table { table: name.to_owned(), source };
+    let failed = |source| QueryError::Table { table: name.to_owned(), source: Box::new(source) };
     let column = table.column(input.column).map_err(failed)?;
     let Some(chunk) = column.section.node_chunk(row_group, 0) else { return Ok(None) };
     let entry = column.section.chunk_buffers(chunk).iter().find(|entry| is_meant(input, entry));

@@ -137,7 +137,8 @@ impl Session {
             let path = path.as_ref();
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let opened = Table::open(path, registry);
-            let table = opened.map_err(|source| QueryError::Table { table: name.clone(), source })?;
+            let table = opened
+                .map_err(|source| QueryError::Table { table: name.clone(), source: Box::new(source) })?;
             session.add(&name, table)?;
         }
         Ok(session)

@@ -8,12 +8,10 @@ mod support;
 
 use gpu_shim::{ShimQueries, ShimQuery};
 use query_demo::gpu::Options;
-use query_demo::plan::{Index, Plan, Predicate, ProbeKind, Step, Value};
+use query_demo::plan::{Index, Plan, ProbeKind, Step, Value};
 use query_demo::scan::Tables;
 use support::oracle;
-use support::plans::{
-    ALWAYS, aggregate, between, build, by_tiny_and_name, is_valid, item_build, one_group, probe,
-};
+use support::plans::{aggregate, between, build, by_tiny_and_name, is_valid, item_build, one_group, probe};
 use support::tables::{CUTS, Cut, fact, facts, items};
 
 fn tables(cut: Cut) -> Tables {

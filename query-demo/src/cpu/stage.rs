@@ -161,6 +161,6 @@ impl<'p> Stage<'p> {
         source: BlockError,
     ) -> QueryError {
         let (table, column) = (self.name.to_owned(), input.name.clone());
-        QueryError::Block { table, column, row_group, block_index, source }
+        QueryError::Block { table, column, row_group, block_index, source: Box::new(source) }
     }
 }

@@ -65,7 +65,7 @@ impl Relation {
     /// # Errors
     /// A type that pipelines do not compute with, strings without a dictionary, or a file that cannot be read.
     pub fn column(&self, name: &str) -> Result<ColumnInfo, QueryError> {
-        let failed = |source| QueryError::Table { table: self.name.clone(), source };
+        let failed = |source| QueryError::Table { table: self.name.clone(), source: Box::new(source) };
         let schema: &Schema = self.table.schema();
         let index = schema.index_of(name)?;
         let data_type = plain_type(schema.field(index).data_type()).clone();

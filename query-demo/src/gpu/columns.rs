@@ -120,13 +120,15 @@ impl<'t> ReadColumn<'t> {
         let (table, column) = (self.table.clone(), self.input.name.clone());
         let field = "value_count";
         let source = codec_core::BlockError::Unexpected { field, found, expected: rows };
-        Err(QueryError::Block { table, column, row_group, block_index: 0, source })
+        Err(QueryError::Block { table, column, row_group, block_index: 0, source: Box::new(source) })
     }
 
     fn failed(&self, row_group: u32, block_index: u32, error: GpuError) -> QueryError {
         let (table, column) = (self.table.clone(), self.input.name.clone());
         match error {
-            GpuError::Block(source) => QueryError::Block { table, column, row_group, block_index, source },
+            GpuError::Block(source) => {
+                QueryError::Block { table, column, row_group, block_index, source: Box::new(source) }
+            }
             GpuError::Mismatch { field, found, expected, .. } => QueryError::unsupported(format!(
                 "{table}.{column}, whose {field} is {found} in row group {row_group} and {expected} elsewhere"
             )),
