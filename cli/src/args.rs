@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use arrow_io::formats::Format;
 use clap::{Args, Parser, Subcommand};
-use query_demo::DeviceChoice;
-use query_demo::gpu::{Placement, ShapeOptions};
 
-use crate::error::CliError;
+#[cfg(feature = "query")]
+mod query;
+#[cfg(feature = "query")]
+pub use self::query::{BenchSsb, Query};
 
 /// Compressed columnar tables: pack Parquet, CSV, JSON lines and Arrow files into .cb2t, read them, prove them, unpack them.
 ///
@@ -75,6 +76,7 @@ pub enum Command {
   cb2t gen ssb --scale 1 -o data/ssb1
   cb2t gen tpch --scale 0.1 -o data/tpch --format parquet --tables lineitem,orders")]
     Gen(Gen),
+    #[cfg(feature = "query")]
     /// Ask .cb2t files in SQL: compiled pipelines on a CUDA GPU or on the CPU.
     #[command(after_help = "Examples:
   cb2t query \"SELECT carrier, count(*), avg(dep_delay) FROM flights GROUP BY carrier ORDER BY 2 DESC\" flights.cb2t
@@ -91,7 +93,9 @@ A table has its file's name unless NAME= stands before it. What the pipelines ca
     #[command(after_help = "Examples:
   cb2t bench files lineorder.parquet
   cb2t bench codecs --bits 4,8,16 --json
-  cb2t bench decode --device cuda --codec flbp --bits 6")]
+  cb2t bench decode --device cuda --codec flbp --bits 6
+  cb2t bench ssb --scale 1 --device cpu
+  cb2t bench ssb --scale 100 --device cuda --placements register,uncompressed --json")]
     Bench(Bench),
     /// Pack, verify, unpack and compare a small bundled table.
     #[command(after_help = "Example:
@@ -367,97 +371,6 @@ pub enum Benchmark {
 }
 
 #[derive(Debug, Args)]
-pub struct Query {
-    /// The query.
-    #[arg(value_name = "SQL")]
-    pub sql: String,
-    /// Tables that it names: .cb2t files.
-    #[arg(required = true, value_name = "[NAME=]FILE")]
-    pub tables: Vec<String>,
-    #[command(flatten)]
-    pub engine: EngineOptions,
-    /// Show the pipelines instead of running them.
-    #[arg(long)]
-    pub explain: bool,
-    /// Show the pipelines and the CUDA source of their kernels; takes a CUDA device.
-    #[arg(long)]
-    pub explain_source: bool,
-    /// Say on standard error where the time went: plan, compile, upload, kernels, bytes, tiles skipped.
-    #[arg(long)]
-    pub profile: bool,
-    /// The result as JSON lines.
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
-    /// The result as CSV.
-    #[arg(long)]
-    pub csv: bool,
-    /// Write the result to a file, in the format of its extension.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Replace the output if it exists.
-    #[arg(short, long)]
-    pub force: bool,
-}
-
-/// Where and how a query runs.
-#[derive(Debug, Clone, Args)]
-pub struct EngineOptions {
-    /// auto (a CUDA device if there is one), cpu, cuda, cuda:N, or several as cuda:0,1.
-    #[arg(long, default_value = "auto", value_name = "DEVICE")]
-    pub device: String,
-    /// Where decoded tiles lie: register, shared, global-stage, pre-decode (whole columns first) or uncompressed (the columns encoded as they are).
-    #[arg(long, default_value = "register", value_name = "PLACEMENT")]
-    pub placement: String,
-    /// Threads of a thread block.
-    #[arg(long, value_name = "N")]
-    pub threads_per_block: Option<u32>,
-    /// Values of a tile that a thread decodes: the tile size over 32 (a warp decodes a tile) or over the threads of a thread block.
-    #[arg(long, value_name = "N")]
-    pub items_per_thread: Option<u32>,
-    /// Thread blocks that a multiprocessor must be able to hold at a time: limits the registers.
-    #[arg(long, value_name = "N")]
-    pub min_blocks: Option<u32>,
-    /// Try some launch shapes first, and remember the best for queries with the same kernels.
-    #[arg(long)]
-    pub tune: bool,
-}
-
-impl EngineOptions {
-    /// As the engine takes them.
-    pub fn options(&self) -> Result<query_demo::QueryOptions, CliError> {
-        let placement = Placement::ALL.into_iter().find(|placement| placement.name() == self.placement);
-        let placement = placement.ok_or_else(|| {
-            let names = Placement::ALL.map(Placement::name).join(", ");
-            CliError::Usage(format!("--placement {}: use one of {names}", self.placement))
-        })?;
-        let shape = ShapeOptions {
-            threads_per_block: self.threads_per_block,
-            items_per_thread: self.items_per_thread,
-            min_blocks: self.min_blocks,
-        };
-        let baseline = cb2t::REGISTRY.by_name("plain");
-        let gpu = query_demo::gpu::Options { placement, shape, baseline, ..query_demo::gpu::Options::default() };
-        Ok(query_demo::QueryOptions { device: self.device()?, gpu, tune: self.tune })
-    }
-
-    fn device(&self) -> Result<DeviceChoice, CliError> {
-        let wrong = || {
-            CliError::Usage(format!("--device {}: use auto, cpu, cuda, cuda:N or cuda:N,M; `cb2t devices` lists them", self.device))
-        };
-        match self.device.as_str() {
-            "auto" => Ok(DeviceChoice::Auto),
-            "cpu" => Ok(DeviceChoice::Cpu),
-            "cuda" => Ok(DeviceChoice::Cuda(vec![0])),
-            other => {
-                let list = other.strip_prefix("cuda:").ok_or_else(wrong)?;
-                let ordinals: Result<Vec<usize>, _> = list.split(',').map(str::parse).collect();
-                ordinals.map(DeviceChoice::Cuda).map_err(|_| wrong())
-            }
-        }
-    }
-}
-
-#[derive(Debug, Args)]
 pub struct Bench {
     #[command(subcommand)]
     pub command: BenchCommand,
@@ -471,6 +384,9 @@ pub enum BenchCommand {
     Codecs(BenchCodecs),
     /// Decode columns of 32-bit values on a CUDA device: into its memory, and into a sum.
     Decode(BenchDecode),
+    #[cfg(feature = "query")]
+    /// The Star Schema Benchmark's 13 queries: generate, check every result, time.
+    Ssb(BenchSsb),
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ pub mod generate;
 pub mod head;
 pub mod inspect;
 pub mod pack;
+#[cfg(feature = "query")]
 pub mod query;
 pub mod schema;
 pub mod stats;

@@ -8,6 +8,7 @@ use arrow_io::TableError;
 use arrow_io::compare::{CompareError, Side};
 use arrow_io::formats::FormatError;
 use cb2t::{ContainerError, WriteError};
+#[cfg(feature = "query")]
 use query_demo::QueryError;
 
 /// A command that came to its end.
@@ -71,6 +72,7 @@ pub enum CliError {
         /// What the system says.
         source: io::Error,
     },
+    #[cfg(feature = "query")]
     /// A query gave no result.
     #[error("{0}")]
     Query(Box<QueryError>),
@@ -127,6 +129,7 @@ impl CliError {
         move |source| Self::Sink { file, source: Box::new(source) }
     }
 
+    #[cfg(feature = "query")]
     /// A query's error.
     pub fn query(error: QueryError) -> Self {
         match error {
@@ -180,6 +183,7 @@ impl CliError {
     pub fn exit_code(&self) -> ExitCode {
         let usage = match self {
             Self::Usage(_) | Self::Exists(_) => true,
+            #[cfg(feature = "query")]
             Self::Query(error) => matches!(**error, QueryError::Sql(_) | QueryError::Options { .. }),
             Self::Format(error) => {
                 matches!(error, FormatError::UnknownColumn { .. } | FormatError::AmbiguousColumn { .. })

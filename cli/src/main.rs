@@ -48,6 +48,7 @@ fn run(arguments: Arguments) -> Result<Outcome, CliError> {
         Command::Verify(verify) => commands::verify::run(&verify),
         Command::Diff(diff) => commands::diff::run(&diff),
         Command::Gen(generate) => commands::generate::run(&generate),
+        #[cfg(feature = "query")]
         Command::Query(query) => commands::query::run(&query),
         Command::Devices(devices) => commands::devices::run(&devices),
         Command::Bench(bench) => commands::bench::run(&bench),

@@ -15,6 +15,8 @@ pub struct BatchProgress {
     bytes: Option<arrow_io::formats::Progress>,
 }
 
+const ROWS: &str = "{msg:10} [{bar:30}] {human_pos}/{human_len} rows {eta}";
+
 impl BatchProgress {
     /// A bar over the input's bytes, or its rows, or without an end where neither is known.
     pub fn new(what: &'static str, opened: &Opened) -> Self {
@@ -25,9 +27,18 @@ impl BatchProgress {
                 total,
                 "{msg:10} [{bar:30}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}",
             ),
-            (None, Some(rows)) => styled(rows, "{msg:10} [{bar:30}] {human_pos}/{human_len} rows {eta}"),
+            (None, Some(rows)) => styled(rows, ROWS),
             (None, None) => ProgressBar::new_spinner(),
         };
+        Self::started(what, bar, bytes)
+    }
+
+    /// A bar over `rows` rows.
+    pub fn of_rows(what: &'static str, rows: u64) -> Self {
+        Self::started(what, styled(rows, ROWS), None)
+    }
+
+    fn started(what: &'static str, bar: ProgressBar, bytes: Option<arrow_io::formats::Progress>) -> Self {
         bar.set_message(what);
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar, bytes }

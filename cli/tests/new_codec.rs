@@ -63,7 +63,7 @@ fn a_codec_in_one_folder_and_one_line_works_everywhere() {
 
     let tests = cargo(&copied, &["test", "--offline", "-p", "codec-toy"]);
     assert!(tests.contains("conformance_distributions ... ok"), "{tests}");
-    cargo(&copied, &["build", "--offline", "-p", "cli"]);
+    cargo(&copied, &["build", "--offline", "-p", "cli", "--no-default-features"]);
     let program = workspace().join("target/new-codec/debug/cb2t");
     let [csv, packed, unpacked] = ["in.csv", "out.cb2t", "back.csv"].map(|name| temporary.path().join(name));
     let rows: String = (0..5000).map(|row| format!("{row},{}\n", row % 200)).collect();

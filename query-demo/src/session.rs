@@ -205,6 +205,14 @@ impl Session {
         Ok(QueryResult { batch, engine, plan: Some(compiled.plan), profile })
     }
 
+    /// The result of a query whose pipelines gave `groups`.
+    ///
+    /// # Errors
+    /// A value that does not fit its SQL type, or an expression that fails on one.
+    pub fn finish(&self, compiled: &Compiled, groups: &GroupWords) -> Result<RecordBatch, QueryError> {
+        compiled.tail.run(compiled.output.batch(groups)?, &self.context.state())
+    }
+
     /// Runs the pipelines where `options` say.
     fn groups(
         &self,

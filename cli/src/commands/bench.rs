@@ -3,6 +3,8 @@
 pub mod codecs;
 pub mod decode;
 pub mod files;
+#[cfg(feature = "query")]
+pub mod ssb;
 
 use std::time::Instant;
 
@@ -14,6 +16,8 @@ pub fn run(args: &Bench) -> Result<Outcome, CliError> {
         BenchCommand::Files(files) => files::run(files),
         BenchCommand::Codecs(codecs) => codecs::run(codecs),
         BenchCommand::Decode(decode) => decode::run(decode),
+        #[cfg(feature = "query")]
+        BenchCommand::Ssb(ssb) => ssb::run(ssb),
     }
 }
 

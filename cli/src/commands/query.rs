@@ -47,7 +47,9 @@ fn open(tables: &[String]) -> Result<Session, CliError> {
 /// Which device it was is never left open; why it was not the pipelines, neither.
 fn say_engine(result: &QueryResult) {
     match &result.engine {
-        Engine::Cpu { instead_of_cuda: None } => eprintln!("device: cpu, {} threads", rayon::current_num_threads()),
+        Engine::Cpu { instead_of_cuda: None } => {
+            eprintln!("device: cpu, {} threads", rayon::current_num_threads())
+        }
         Engine::Cpu { instead_of_cuda: Some(reason) } => eprintln!("device: cpu, as CUDA failed: {reason}"),
         Engine::Cuda(devices) => {
             let names: Vec<String> = devices.iter().map(|device| format!("cuda:{device}")).collect();
@@ -60,7 +62,8 @@ fn say_engine(result: &QueryResult) {
 }
 
 fn explain(args: &Query, session: &Session) -> Result<Outcome, CliError> {
-    let text = session.explain(&args.sql, &args.engine.options()?, args.explain_source).map_err(CliError::query)?;
+    let text =
+        session.explain(&args.sql, &args.engine.options()?, args.explain_source).map_err(CliError::query)?;
     print_text(&text)?;
     Ok(Outcome::Done)
 }
@@ -72,14 +75,17 @@ fn print(args: &Query, batch: &RecordBatch) -> Result<(), CliError> {
         (_, _, true) => Format::Csv,
         (None, false, false) => {
             let text = grid(&batch.schema(), std::slice::from_ref(batch));
-            return print_text(&text.map_err(|source| CliError::Batch { file: "the result".to_owned(), source })?);
+            return print_text(
+                &text.map_err(|source| CliError::Batch { file: "the result".to_owned(), source })?,
+            );
         }
     };
     let standard = Path::new("-").to_owned();
     let output = Output::create(args.output.as_ref().unwrap_or(&standard), args.force)?;
     let name = output.name().to_owned();
     let options = WriteOptions { non_finite_as_null: true, ..WriteOptions::default() };
-    let mut sink = create(output.writer(), format, batch.schema(), &options).map_err(CliError::sink(&name))?;
+    let mut sink =
+        create(output.writer(), format, batch.schema(), &options).map_err(CliError::sink(&name))?;
     sink.write(batch).map_err(CliError::sink(&name))?;
     sink.finish().map_err(CliError::sink(&name))?;
     output.commit()
@@ -87,7 +93,8 @@ fn print(args: &Query, batch: &RecordBatch) -> Result<(), CliError> {
 
 /// On standard error: standard output is the result.
 fn profile(args: &Query, result: &QueryResult) -> Result<(), CliError> {
-    let text = |error: serde_json::Error| CliError::Io { file: "the profile".to_owned(), source: error.into() };
+    let text =
+        |error: serde_json::Error| CliError::Io { file: "the profile".to_owned(), source: error.into() };
     let profile = serde_json::json!({ "engine": result.engine, "profile": result.profile });
     if args.json {
         eprintln!("{}", serde_json::to_string(&profile).map_err(text)?);

@@ -76,7 +76,8 @@ impl Relation {
             Shape::Boolean => (8, Order::Unsigned, None),
             Shape::Bytes => {
                 let dictionary = self.table.dictionary(index).map_err(failed)?;
-                let dictionary = dictionary.ok_or_else(|| unsupported("a column without a dictionary"))?;
+                let dictionary = dictionary
+                    .ok_or_else(|| unsupported("a column that is not all codes of a dictionary,"))?;
                 (self.code_width(index).map_err(failed)?, Order::Unsigned, Some(dictionary))
             }
             Shape::Limbs(limbs) => match limbs.as_slice() {
