@@ -61,7 +61,7 @@ fn groups_are_found_without_a_presence() {
 
 #[test]
 fn every_test_of_an_input_agrees() {
-    for cut in CUTS.into_iter().filter(|cut| cut.rows < 10_000) {
+    for cut in CUTS.into_iter().filter(|cut| cut.rows < 8000) {
         let tables = tables(cut);
         for input in 0..support::tables::fact_inputs().len() {
             let value = Value::Input(input);
@@ -88,7 +88,7 @@ fn random_expressions_agree() {
     for (seed, cut) in (0..).zip(CUTS) {
         let tables = tables(cut);
         let mut random = Random::new(seed + 90);
-        for _ in 0..if cut.rows > 10_000 { 20 } else { 200 } {
+        for _ in 0..if cut.rows > 8000 { 20 } else { 100 } {
             let steps = (0..random.within(0, 3)).map(|_| filter(random_predicate(&mut random, 3))).collect();
             let hashed = random.once_in(2);
             let by = if random.once_in(2) { one_group() } else { by_tiny_and_name(hashed) };
@@ -110,7 +110,7 @@ fn field_words(build: &Build) -> Aggregate {
 
 #[test]
 fn every_table_finds_the_same_by_every_key() {
-    for cut in CUTS.into_iter().filter(|cut| cut.rows < 10_000) {
+    for cut in CUTS.into_iter().filter(|cut| cut.rows < 8000) {
         let tables = tables(cut);
         for (entry_width, greatest) in
             [(1, KEYS.max), (1, 1 << 20), (8, KEYS.max), (16, KEYS.max), (32, 1 << 20), (64, KEYS.max)]

@@ -319,6 +319,8 @@ fn pipelines_agree_with_datafusion() {
             }
         }
     }
-    println!("{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide, {unanswered} that DataFusion fails on");
+    println!(
+        "{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide, {unanswered} that DataFusion fails on"
+    );
     assert!(compiled * 2 > count, "only {compiled} of {count} queries were compiled");
 }
