@@ -6,15 +6,31 @@ use codec_core::packing::vectors::{self, Kernel};
 use super::lanes::Sign;
 use super::rows::{Flags, Rows, TILE, place};
 
-/// Flags the values for which `value - low <= span`, counted in the values' own width.
-pub fn between<V: Value>(values: &[V; TILE], low: V, span: V, flags: &mut Flags) {
-    vectors::run(Between { values, low, span, flags });
+/// Values from `low` on, to `low + span`, counted in the values' own width.
+#[derive(Debug, Clone, Copy)]
+pub struct Span<V> {
+    /// The least of them.
+    pub low: V,
+    /// The greatest less the least.
+    pub span: V,
+}
+
+impl<V: Value> Span<V> {
+    /// Whether the value is one of them.
+    #[inline(always)]
+    pub fn has(self, value: V) -> bool {
+        value.wrapping_sub(self.low) <= self.span
+    }
+}
+
+/// Sets the flag of every value that is outside the span to 0.
+pub fn between<V: Value>(values: &[V; TILE], span: Span<V>, flags: &mut Flags) {
+    vectors::run(Between { values, span, flags });
 }
 
 struct Between<'a, V> {
     values: &'a [V; TILE],
-    low: V,
-    span: V,
+    span: Span<V>,
     flags: &'a mut Flags,
 }
 
@@ -24,7 +40,30 @@ impl<V: Value> Kernel for Between<'_, V> {
     #[inline(always)]
     fn run(self) {
         for (flag, value) in self.flags.iter_mut().zip(self.values) {
-            *flag = u8::from(value.wrapping_sub(self.low) <= self.span);
+            *flag &= u8::from(self.span.has(*value));
+        }
+    }
+}
+
+/// Flags the entries that are there if `wanted`, else those that are not.
+pub fn flag_entries<E: Value>(entries: &[E; TILE], wanted: bool, flags: &mut Flags) {
+    vectors::run(FlagEntries { entries, wanted, flags });
+}
+
+struct FlagEntries<'a, E> {
+    entries: &'a [E; TILE],
+    wanted: bool,
+    flags: &'a mut Flags,
+}
+
+impl<E: Value> Kernel for FlagEntries<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let turned = u8::from(!self.wanted);
+        for (flag, entry) in self.flags.iter_mut().zip(self.entries) {
+            *flag = u8::from(*entry != E::default()) ^ turned;
         }
     }
 }

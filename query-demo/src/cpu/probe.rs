@@ -1,13 +1,15 @@
 //! Rows looked up in a table.
 
+use codec_core::Value;
 use hashbrown::HashMap;
 
-use super::evaluate::Column;
+use super::evaluate::{Column, Scratch};
+use super::kernels;
 use super::lanes::{Lanes, Sign, with_lanes};
 use super::rows::{Flags, Rows, Selection, TILE, place};
 use super::stage::Probed;
 use super::table::{Direct, JoinTable, Stored};
-use crate::plan::{Predicate, ProbeKind, Value};
+use crate::plan::{Predicate, ProbeKind, Value as PlanValue};
 
 /// Bits of the entries that a probe of `table` leaves for each row.
 #[must_use]
@@ -25,41 +27,90 @@ pub fn by_input(
     probed: &Probed<'_>,
     columns: &[Column],
     found: Option<&mut Lanes>,
+    scratch: &mut Scratch,
     selection: &mut Selection,
 ) -> bool {
-    let Value::Input(input) = probed.probe.key else { return false };
+    let PlanValue::Input(input) = probed.probe.key else { return false };
     if probed.probe.kind == ProbeKind::Anti && probed.probe.valid != Predicate::Always(true) {
         return false;
     }
     let (Some(column), Some(found)) = (columns.get(input), found) else { return false };
     let wanted = probed.probe.kind != ProbeKind::Anti;
     let sign = column.sign;
-    with_lanes!(&column.lanes, keys => match (probed.table, found) {
-        (JoinTable::Bits { direct, .. }, _) => {
-            selection.retain(|row| direct.has_bit(sign.widen(keys[row % TILE])) == wanted);
+    with_lanes!(&column.lanes, values => {
+        let keys = Keys { values, sign };
+        match (probed.table, found) {
+            (JoinTable::Bits { direct, .. }, _) => {
+                selection.retain(|row| direct.has_bit(sign.widen(values[row % TILE])) == wanted);
+            }
+            (JoinTable::U8(direct), Lanes::U8(found)) => look_up(direct, keys, wanted, found, scratch, selection),
+            (JoinTable::U16(direct), Lanes::U16(found)) => look_up(direct, keys, wanted, found, scratch, selection),
+            (JoinTable::U32(direct), Lanes::U32(found)) => look_up(direct, keys, wanted, found, scratch, selection),
+            (JoinTable::U64(direct), Lanes::U64(found)) => look_up(direct, keys, wanted, found, scratch, selection),
+            _ => return false,
         }
-        (JoinTable::U8(direct), Lanes::U8(found)) => look_up(direct, keys, sign, wanted, found, selection),
-        (JoinTable::U16(direct), Lanes::U16(found)) => look_up(direct, keys, sign, wanted, found, selection),
-        (JoinTable::U32(direct), Lanes::U32(found)) => look_up(direct, keys, sign, wanted, found, selection),
-        (JoinTable::U64(direct), Lanes::U64(found)) => look_up(direct, keys, sign, wanted, found, selection),
-        _ => return false,
     });
     true
 }
 
-fn look_up<V: codec_core::Value, E: Stored>(
-    direct: &Direct<E>,
-    keys: &[V; TILE],
+/// An input that is a key.
+#[derive(Clone, Copy)]
+struct Keys<'a, V> {
+    values: &'a [V; TILE],
     sign: Sign,
+}
+
+fn look_up<V: Value, E: Stored>(
+    direct: &Direct<E>,
+    keys: Keys<'_, V>,
     wanted: bool,
     found: &mut [E; TILE],
+    scratch: &mut Scratch,
     selection: &mut Selection,
 ) {
-    selection.retain(|row| {
-        let entry = direct.get(sign.widen(keys[row % TILE]));
-        found[row % TILE] = entry;
-        (entry != E::default()) == wanted
-    });
+    let Keys { values, sign } = keys;
+    let (least, greatest) = sign.domain(V::WIDTH);
+    let last = direct.min.checked_add_unsigned((direct.entries.len() as u64).saturating_sub(1));
+    if direct.min < least || last.is_none_or(|last| last > greatest) {
+        // Keys of the table that values cannot be: the difference takes all bits.
+        look_up_by(|row: usize| direct.get(sign.widen(values[row])), wanted, found, scratch, selection);
+        return;
+    }
+    // Where all keys of the table are within the values' domain, no other value's difference, counted in the values' own width, is an offset in the table.
+    let min = V::from_u64(direct.min.cast_unsigned());
+    let entries = direct.entries.as_slice();
+    let entry = |row: usize| {
+        let offset = usize::try_from(values[row].wrapping_sub(min).to_u64()).unwrap_or(usize::MAX);
+        entries.get(offset).copied().unwrap_or_default()
+    };
+    look_up_by(entry, wanted, found, scratch, selection);
+}
+
+/// All rows in three passes, of which only the look-up itself goes value by value; rows here and there in one.
+#[inline(always)]
+fn look_up_by<E: Stored>(
+    entry: impl Fn(usize) -> E,
+    wanted: bool,
+    found: &mut [E; TILE],
+    scratch: &mut Scratch,
+    selection: &mut Selection,
+) {
+    match selection.rows() {
+        Rows::All(count) => {
+            for (row, found) in found.iter_mut().enumerate().take(count) {
+                *found = entry(row % TILE);
+            }
+            scratch.with_flags(|_, flags| {
+                kernels::flag_entries(found, wanted, flags);
+                selection.keep(flags);
+            });
+        }
+        Rows::Some(_) => selection.retain(|row| {
+            let entry = entry(row % TILE);
+            found[row % TILE] = entry;
+            (entry != E::default()) == wanted
+        }),
+    }
 }
 
 /// Looks up the rows that are left: `keys[k]` is the key of the k-th, and it is there where `valid[k]` is 1.

@@ -161,13 +161,6 @@ impl RowGroup<'_> {
         self.rows.div_ceil(self.tile_size as u64)
     }
 
-    /// Rows of tile `tile_index`, at most [`TILE`].
-    pub fn tile_rows(&self, tile_index: u64) -> usize {
-        let start = tile_index.saturating_mul(self.tile_size as u64);
-        usize::try_from(self.rows.saturating_sub(start))
-            .map_or(self.tile_size, |rows| rows.min(self.tile_size))
-    }
-
     /// Whether statistics say that no row of the tile passes `tests`.
     pub fn is_excluded(&self, stage: &Stage<'_>, tests: &[(usize, i64, i64)], tile_index: u64) -> bool {
         tests.iter().any(|&(input, low, high)| {
@@ -194,36 +187,49 @@ impl RowGroup<'_> {
         // Unsigned values from 2^63 on are taken as negative ones.
         (min <= max).then_some((min, max))
     }
+}
 
-    /// Decodes a tile of an input into `lanes`, which get the width of the stored values.
+/// A tile of a row group: of all its inputs.
+#[derive(Debug, Clone, Copy)]
+pub struct Tile<'b> {
+    /// The row group.
+    pub row_group: &'b RowGroup<'b>,
+    /// Index of the tile in it.
+    pub index: u64,
+}
+
+impl Tile<'_> {
+    /// Its rows, at most [`TILE`].
+    pub fn rows(self) -> usize {
+        let RowGroup { rows, tile_size, .. } = *self.row_group;
+        let start = self.index.saturating_mul(tile_size as u64);
+        usize::try_from(rows.saturating_sub(start)).map_or(tile_size, |rows| rows.min(tile_size))
+    }
+
+    /// Decodes input `input` into `lanes`, which get the width of the stored values.
     ///
     /// # Errors
     /// The tile is damaged.
-    pub fn decode(
-        &self,
-        stage: &Stage<'_>,
-        index: usize,
-        tile_index: u64,
-        lanes: &mut Lanes,
-    ) -> Result<(), QueryError> {
-        let rows = self.tile_rows(tile_index);
-        let Some(Some(input)) = self.inputs.get(index) else {
+    pub fn decode(self, stage: &Stage<'_>, input: usize, lanes: &mut Lanes) -> Result<(), QueryError> {
+        let Some(Some(proven)) = self.row_group.inputs.get(input) else {
             // Nothing is stored: all is valid.
             lanes.resize(8);
             with_lanes!(lanes, values => values.fill(1));
             return Ok(());
         };
-        lanes.resize(input.value_width);
-        let out_of_range = BlockError::OutOfRange { index: tile_index, value_count: self.tile_count() };
-        let (block_index, decoded) = match input.locate(tile_index) {
-            Some((block_index, tile, block)) => (
+        lanes.resize(proven.value_width);
+        let rows = self.rows();
+        let (block_index, decoded) = match proven.locate(self.index) {
+            Some((block_index, tile_index, block)) => (
                 block_index,
-                with_lanes!(lanes, values => block.decode_tile(tile, values.get_mut(..rows).unwrap_or_default())),
+                with_lanes!(lanes, values => {
+                    block.decode_tile(tile_index, values.get_mut(..rows).unwrap_or_default())
+                }),
             ),
-            None => (0, Err(out_of_range)),
+            None => (0, Err(BlockError::OutOfRange { index: self.index, value_count: self.row_group.rows })),
         };
-        decoded.map_err(|source| match stage.pipeline.inputs.get(index) {
-            Some(input) => stage.block_error(input, self.row_group, block_index, source),
+        decoded.map_err(|source| match stage.pipeline.inputs.get(input) {
+            Some(input) => stage.block_error(input, self.row_group.row_group, block_index, source),
             None => stage.malformed("an input"),
         })
     }

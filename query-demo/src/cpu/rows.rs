@@ -126,10 +126,11 @@ impl Selection {
             let rows_left = self.count - usize::from(first);
             let bits = bits(*eight) & in_tile(rows_left);
             let Some(target) = self.indexes.get_mut(kept..kept + STEP) else { return };
-            for (target, offset) in target.iter_mut().zip(&PLACES[usize::from(bits)]) {
-                *target = first + offset;
+            let Places { count, places } = &PLACES[usize::from(bits)];
+            for (target, place) in target.iter_mut().zip(places) {
+                *target = first + place;
             }
-            kept += bits.count_ones() as usize;
+            kept += usize::from(*count);
         }
         self.all = kept == self.count;
         self.count = kept;
@@ -148,24 +149,30 @@ fn bits(flags: [u8; STEP]) -> u8 {
     high
 }
 
-/// The places of the bits that are set, ascending, then zeros.
-static PLACES: [[u16; STEP]; 256] = places();
+/// The bits that are set. Counting them takes a dozen instructions where the target need not have one for it.
+struct Places {
+    count: u16,
+    /// Ascending, then zeros.
+    places: [u16; STEP],
+}
 
-const fn places() -> [[u16; STEP]; 256] {
-    let mut places = [[0; STEP]; 256];
+static PLACES: [Places; 256] = places();
+
+const fn places() -> [Places; 256] {
+    let mut all = [const { Places { count: 0, places: [0; STEP] } }; 256];
     let mut bits = 0;
     while bits < 256 {
-        let (mut place, mut count) = (0, 0);
+        let mut place = 0;
         while place < 8 {
             if bits >> place & 1 == 1 {
-                places[bits][count] = place;
-                count += 1;
+                all[bits].places[all[bits].count as usize] = place;
+                all[bits].count += 1;
             }
             place += 1;
         }
         bits += 1;
     }
-    places
+    all
 }
 
 #[cfg(test)]

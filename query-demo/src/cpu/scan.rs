@@ -7,7 +7,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::PipelineProfile;
-use super::row_group::{RowGroup, RowGroupBytes};
+use super::row_group::{RowGroup, RowGroupBytes, Tile};
 use super::stage::Stage;
 use super::worker::Worker;
 use crate::QueryError;
@@ -78,8 +78,8 @@ pub fn scan<C: Consumer>(
             let mut thread =
                 taken.unwrap_or_else(|| Thread { worker: Worker::new(stage), local: consumer.local() });
             let tiles = first_tile..row_group.tile_count().min(first_tile + RUN_TILES);
-            for tile_index in tiles {
-                run_tile(stage, consumer, &mut thread, (row_group, tile_index), &tests, &counts)?;
+            for index in tiles {
+                run_tile(stage, consumer, &mut thread, Tile { row_group, index }, &tests, &counts)?;
             }
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
             Ok::<_, QueryError>(())
@@ -130,20 +130,20 @@ fn run_tile<C: Consumer>(
     stage: &Stage<'_>,
     consumer: &C,
     thread: &mut Thread<C::Local>,
-    (row_group, tile_index): (&RowGroup<'_>, u64),
+    tile: Tile<'_>,
     tests: &[(usize, i64, i64)],
     counts: &Counts,
 ) -> Result<(), QueryError> {
-    if row_group.is_excluded(stage, tests, tile_index) {
+    if tile.row_group.is_excluded(stage, tests, tile.index) {
         counts.tiles_skipped.fetch_add(1, Ordering::Relaxed);
         return Ok(());
     }
     counts.tiles_scanned.fetch_add(1, Ordering::Relaxed);
-    let rows = thread.worker.run_steps(stage, row_group, tile_index)?;
+    let rows = thread.worker.run_steps(stage, tile)?;
     if rows == 0 {
         return Ok(());
     }
     counts.rows_left.fetch_add(rows as u64, Ordering::Relaxed);
-    thread.worker.decode(stage, row_group, tile_index, consumer.needs())?;
+    thread.worker.decode(stage, tile, consumer.needs())?;
     consumer.consume(stage, &mut thread.worker, &mut thread.local)
 }

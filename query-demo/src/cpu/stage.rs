@@ -5,7 +5,7 @@ use codec_core::BlockError;
 
 use super::table::JoinTable;
 use crate::QueryError;
-use crate::plan::{Build, Field, Input, Pipeline, Plan, Predicate, Probe, ProbeKind, Sink, Step, Value};
+use crate::plan::{Build, Field, Input, Pipeline, Plan, Predicate, Probe, ProbeKind, Set, Sink, Step, Value};
 
 /// A pipeline that is about to run.
 #[derive(Debug)]
@@ -33,9 +33,29 @@ pub struct Probed<'p> {
     pub table: &'p JoinTable,
 }
 
+/// That the value of an input lies within a range.
+#[derive(Debug, Clone, Copy)]
+pub struct RangeTest {
+    /// Index of the input.
+    pub input: usize,
+    /// Least value that passes.
+    pub low: i64,
+    /// Greatest value that passes.
+    pub high: i64,
+}
+
 /// A part of a step, and the inputs that must be decoded for it.
 #[derive(Debug)]
 pub enum Action<'p> {
+    /// Drops the rows that fail any of neighbouring tests: their flags are cheaper than the lists of rows that each of them leaves.
+    Ranges(Vec<RangeTest>),
+    /// Drops the rows whose value is not in the set.
+    InSet {
+        /// Index of the input.
+        input: usize,
+        /// The set.
+        set: &'p Set,
+    },
     /// Drops the rows for which the predicate does not hold.
     Filter {
         /// The predicate, not a conjunction.
@@ -93,6 +113,21 @@ impl<'p> Stage<'p> {
         match predicate {
             Predicate::And(parts) => parts.iter().try_for_each(|part| self.filter(part)),
             Predicate::Always(true) => Ok(()),
+            Predicate::Between { value: Value::Input(input), low, high } => {
+                self.needs_of_predicate(predicate)?;
+                let test = RangeTest { input: *input, low: *low, high: *high };
+                match self.actions.last_mut() {
+                    Some(Action::Ranges(tests)) => tests.push(test),
+                    _ => self.actions.push(Action::Ranges(vec![test])),
+                }
+                Ok(())
+            }
+            Predicate::InSet { value: Value::Input(input), set } => {
+                self.needs_of_predicate(predicate)?;
+                let set = self.pipeline.sets.get(*set).ok_or_else(|| self.malformed("a set"))?;
+                self.actions.push(Action::InSet { input: *input, set });
+                Ok(())
+            }
             predicate => {
                 let needs = self.needs_of_predicate(predicate)?;
                 self.actions.push(Action::Filter { predicate, needs });

@@ -6,6 +6,9 @@ use hashbrown::hash_map::Entry;
 use crate::QueryError;
 use crate::plan::{Build, Index};
 
+/// Up to so many keys, a byte a key takes little of the nearest caches and is found with fewer instructions than a bit.
+const BYTE_KEYS: u64 = 1 << 18;
+
 /// Entries by key - domain.min. They are stored inverted: absence, all ones, is then zero, and memory that nobody wrote costs nothing.
 #[derive(Debug)]
 pub struct Direct<E> {
@@ -18,14 +21,14 @@ pub struct Direct<E> {
 /// A table of keys.
 #[derive(Debug)]
 pub enum JoinTable {
-    /// Which keys there are, a bit each; for so many keys.
+    /// Which of many keys there are, a bit each.
     Bits {
         /// Bits in words, the lowest of the first word first.
         direct: Direct<u32>,
         /// Number of keys in the domain.
         keys: u64,
     },
-    /// Entries of 8 bits.
+    /// Entries of 8 bits, or which of few keys there are.
     U8(Direct<u8>),
     /// Entries of 16 bits.
     U16(Direct<u16>),
@@ -60,6 +63,7 @@ impl JoinTable {
         let min = build.domain.min;
         let span = build.domain.span();
         Ok(match build.entry_width {
+            1 if span < BYTE_KEYS => Self::U8(Direct { min, entries: zeros(span, build)? }),
             1 => {
                 let direct = Direct { min, entries: zeros(span / 32, build)? };
                 Self::Bits { direct, keys: span.checked_add(1).ok_or_else(|| too_large(span, build))? }
