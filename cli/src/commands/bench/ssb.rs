@@ -249,7 +249,7 @@ fn generate<W: std::io::Write + Send>(
     for batch in
         generator.stream(kind, rayon::current_num_threads(), datagen::DEFAULT_BATCH_ROWS).map_err(failed)?
     {
-        let batch = batch.map_err(failed)?.project(&columns).map_err(arrow)?;
+        let batch = batch.map_err(arrow)?.project(&columns).map_err(arrow)?;
         writer.write(&batch).map_err(CliError::table(file))?;
         progress.add(batch.num_rows() as u64);
     }
