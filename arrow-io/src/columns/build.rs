@@ -4,15 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, GenericBinaryArray, MutableArrayData, OffsetSizeTrait,
-    StringViewArray, UInt32Array, UnionArray, make_array, new_null_array,
+    Array, ArrayRef, AsArray, BinaryViewArray, GenericBinaryArray, OffsetSizeTrait, StringViewArray,
+    UInt32Array, UnionArray,
 };
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type};
 use codec_core::statistics::is_nan;
 use codec_core::{Order, OwnedValues, Value, with_values};
 
 use super::dictionary::{DictionaryLimits, StringDictionary};
+use super::gather::take_slots;
 use super::tree::{Limb, Node, Shape};
 use crate::error::TableError;
 
@@ -510,34 +511,6 @@ fn flatten(array: &ArrayRef) -> Result<ArrayRef, arrow::error::ArrowError> {
         _ => return Ok(array.clone()),
     };
     flatten(&array)
-}
-
-/// The values at `indexes`, as many as these. Arrow's own `take` forgets how long an array without bytes is: structs without fields, lists of no slots, and what
-/// is made of them.
-pub(crate) fn take_slots(
-    values: &ArrayRef,
-    indexes: &dyn Array,
-) -> Result<ArrayRef, arrow::error::ArrowError> {
-    // In a union its children are too short then, which is an error.
-    if let Ok(taken) = arrow::compute::take(values, indexes, None)
-        && taken.len() == indexes.len()
-    {
-        return Ok(taken);
-    }
-    if values.is_empty() {
-        return Ok(new_null_array(values.data_type(), indexes.len()));
-    }
-    let data = values.to_data();
-    let mut taken = MutableArrayData::new(vec![&data], false, indexes.len());
-    for index in arrow::compute::cast(indexes, &DataType::UInt64)?.as_primitive::<UInt64Type>() {
-        // Any slot will do where there shall be a null.
-        let index = usize::try_from(index.unwrap_or(0)).unwrap_or(usize::MAX).min(values.len() - 1);
-        taken.try_extend(0, index, index + 1)?;
-    }
-    let taken = taken.freeze();
-    let Some(nulls) = indexes.nulls() else { return Ok(make_array(taken)) };
-    let nulls = NullBuffer::union(taken.nulls(), Some(nulls));
-    taken.into_builder().nulls(nulls).build().map(make_array)
 }
 
 /// For each slot of a run array, which of its values it has.

@@ -4,9 +4,10 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader, UInt64Array};
-use arrow::compute::{concat_batches, take};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::array::{
+    ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader, UInt64Array, new_empty_array,
+};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use codec_core::Registry;
 use container::{ContainerReader, Source};
@@ -14,6 +15,7 @@ use format_spec::NO_DICTIONARY;
 use rayon::prelude::*;
 
 use super::writer::no_column;
+use crate::columns::gather::{joined_slots, take_slots};
 use crate::columns::read::{Budget, ChunkReader, LoadedColumn};
 use crate::columns::schema::decode_schema;
 use crate::columns::tree::Node;
@@ -218,14 +220,21 @@ impl Table {
                 batches.push(self.decode(&schema, &columns, row_group, &ranges, &budget)?);
             }
         }
-        let arrow = |source| TableError::Arrow { column: "*".into(), source };
-        let found = concat_batches(&schema, &batches).map_err(arrow)?;
         // Every index is among the ascending ones.
         let places: UInt64Array =
             indexes.iter().map(|row| ascending.binary_search(row).unwrap_or_default() as u64).collect();
-        let arrays: Result<Vec<ArrayRef>, ArrowError> =
-            found.columns().iter().map(|array| take(array, &places, None)).collect();
-        batch(&schema, arrays.map_err(arrow)?, indexes.len())
+        let gather = |(index, field): (usize, &FieldRef)| {
+            let arrays: Vec<ArrayRef> = batches.iter().map(|batch| batch.column(index).clone()).collect();
+            joined_slots(&arrays)
+                .and_then(|array| take_slots(&array, &places))
+                .map_err(|source| TableError::Arrow { column: field.name().clone(), source })
+        };
+        let arrays = if batches.is_empty() {
+            schema.fields().iter().map(|field| new_empty_array(field.data_type())).collect()
+        } else {
+            schema.fields().iter().enumerate().map(gather).collect::<Result<_, _>>()?
+        };
+        batch(&schema, arrays, indexes.len())
     }
 
     /// Index, first row and number of rows of each row group.
