@@ -213,6 +213,9 @@ fn line_4_lengths_that_do_not_add_up_and_offsets_outside() {
     for value in [1 << 31, u64::from(u32::MAX)] {
         says(&patient.with(block + 8, 4, value), &["column n", "block entry: block_bytes"]);
     }
+    // A block in the section that names it, and a footer that begins within itself.
+    says(&patient.with(block, 8, section as u64), &["column n"]);
+    says(&patient.with(trailer, 8, footer as u64 + 8), &["trailer: footer_"]);
     for value in [footer as u64 + 1, 0, footer as u64 + 64, u64::MAX] {
         says(&patient.with(trailer, 8, value), &["trailer: footer_"]);
     }
