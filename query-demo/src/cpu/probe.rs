@@ -73,23 +73,24 @@ fn look_up<V: Value, E: Stored>(
     let last = direct.min.checked_add_unsigned((direct.entries.len() as u64).saturating_sub(1));
     if direct.min < least || last.is_none_or(|last| last > greatest) {
         // Keys of the table that values cannot be: the difference takes all bits.
-        look_up_by(|row: usize| direct.get(sign.widen(values[row])), wanted, found, scratch, selection);
+        look_up_by(|key| direct.get(sign.widen(key)), values, wanted, found, scratch, selection);
         return;
     }
     // Where all keys of the table are within the values' domain, no other value's difference, counted in the values' own width, is an offset in the table.
     let min = V::from_u64(direct.min.cast_unsigned());
     let entries = direct.entries.as_slice();
-    let entry = |row: usize| {
-        let offset = usize::try_from(values[row].wrapping_sub(min).to_u64()).unwrap_or(usize::MAX);
+    let entry = |key: V| {
+        let offset = usize::try_from(key.wrapping_sub(min).to_u64()).unwrap_or(usize::MAX);
         entries.get(offset).copied().unwrap_or_default()
     };
-    look_up_by(entry, wanted, found, scratch, selection);
+    look_up_by(entry, values, wanted, found, scratch, selection);
 }
 
 /// All rows in three passes, of which only the look-up itself goes value by value; rows here and there in one.
 #[inline(always)]
-fn look_up_by<E: Stored>(
-    entry: impl Fn(usize) -> E,
+fn look_up_by<V: Value, E: Stored>(
+    entry: impl Fn(V) -> E,
+    keys: &[V; TILE],
     wanted: bool,
     found: &mut [E; TILE],
     scratch: &mut Scratch,
@@ -97,16 +98,15 @@ fn look_up_by<E: Stored>(
 ) {
     match selection.rows() {
         Rows::All(count) => {
-            for (row, found) in found.iter_mut().enumerate().take(count) {
-                *found = entry(row % TILE);
-            }
+            let keys = keys.get(..count).unwrap_or_default();
+            found.iter_mut().zip(keys).for_each(|(found, key)| *found = entry(*key));
             scratch.with_flags(|_, flags| {
                 kernels::flag_entries(found, wanted, flags);
                 selection.keep(flags);
             });
         }
         Rows::Some(_) => selection.retain(|row| {
-            let entry = entry(row % TILE);
+            let entry = entry(keys[row % TILE]);
             found[row % TILE] = entry;
             (entry != E::default()) == wanted
         }),
