@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use codec_core::{
     AnyCodec, CheckedBlock, Choice, DeviceParameters, Kind, Layout, OwnedValues, Registry, Tile, Value,
-    Values, encode_block, with_values,
+    Values, choose, encode_block, with_values,
 };
 use format_spec::Order;
 
@@ -30,8 +30,42 @@ pub struct Wanted {
     pub signed: bool,
     /// Values a tile.
     pub tile_size: u32,
-    /// Encode every block again with this codec, whatever it has; `None` keeps what can be kept.
-    pub codec: Option<&'static dyn AnyCodec>,
+    /// Which blocks are encoded again.
+    pub recode: Recode,
+}
+
+/// Which blocks are encoded again on their way to a device, besides those that no kernel decodes or whose values are too narrow.
+#[derive(Clone, Copy, Default)]
+pub enum Recode {
+    /// None.
+    Never,
+    /// Those that cost a scan more time than their size saves it: a file is small for its own sake, a column on a device to be read fast. What a scan would choose is [`Choice::Speed`].
+    #[default]
+    Slow,
+    /// All that have another codec, with this one.
+    With(&'static dyn AnyCodec),
+}
+
+impl std::fmt::Debug for Recode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Never => formatter.write_str("Never"),
+            Self::Slow => formatter.write_str("Slow"),
+            Self::With(codec) => formatter.debug_tuple("With").field(&codec.name()).finish(),
+        }
+    }
+}
+
+impl Recode {
+    /// A number that tells two of them apart.
+    #[must_use]
+    pub fn key(self) -> u32 {
+        match self {
+            Self::Never => 0,
+            Self::Slow => 1,
+            Self::With(codec) => 2 + u32::from(codec.id()),
+        }
+    }
 }
 
 /// A proven block whose tiles all decode as whole ones, not yet at its place in a column.
@@ -80,13 +114,19 @@ impl<'a> TileBlock<'a> {
             let value = widened(constant, found, wanted.value_width, view.order());
             return Ok(Self::constant(value, view.value_count().into(), wanted));
         }
-        let kept = |codec: &'static dyn AnyCodec| match wanted.codec {
-            Some(wanted) => wanted.id() == codec.id(),
-            None => codec.device_source().is_some(),
+        let kept = |codec: &'static dyn AnyCodec| match wanted.recode {
+            Recode::With(wanted) => wanted.id() == codec.id(),
+            Recode::Never | Recode::Slow => codec.device_source().is_some(),
         };
         match codec {
             Some(codec) if found.value_width == wanted.value_width && kept(codec) => {
-                Self::kept(&block, codec, wanted)
+                let slow = matches!(wanted.recode, Recode::Slow) && codec.decode_bits(found) > 0;
+                match if slow { faster(&block, codec, wanted, registry)? } else { None } {
+                    None => Self::kept(&block, codec, wanted),
+                    Some(faster) => {
+                        Self::again(&block, Wanted { recode: Recode::With(faster), ..wanted }, registry)
+                    }
+                }
             }
             _ => Self::again(&block, wanted, registry),
         }
@@ -169,9 +209,9 @@ impl<'a> TileBlock<'a> {
         let order = block.block().view().order();
         let values = block.decode()?;
         let values = with_values!(OwnedValues, &values, values => widen(values, wanted.value_width, order));
-        let codec = match wanted.codec {
-            Some(codec) => Some(codec),
-            None => smallest(values.as_values(), wanted.tile_size, registry),
+        let codec = match wanted.recode {
+            Recode::With(codec) => Some(codec),
+            Recode::Never | Recode::Slow => smallest(values.as_values(), wanted.tile_size, registry),
         };
         let layout = Layout::values(wanted.value_width);
         let no_codec = || GpuError::NoDeviceCode { codec: block.block().codec_name() };
@@ -182,7 +222,7 @@ impl<'a> TileBlock<'a> {
         let order = if matches!(order, Order::Signed | Order::Unsigned) { order } else { Order::None };
         let encoded =
             encode_block(values.as_values(), Kind::Values, order, wanted.tile_size, registry, choice)?;
-        let block = TileBlock::new(&encoded.bytes, Wanted { codec: Some(codec), ..wanted }, registry)?;
+        let block = TileBlock::new(&encoded.bytes, Wanted { recode: Recode::With(codec), ..wanted }, registry)?;
         Ok(block.into_owned())
     }
 
@@ -219,6 +259,21 @@ impl<'a> TileBlock<'a> {
             tile_size,
         }
     }
+}
+
+/// The codec that a scan of the block would rather have than its own; `None` where that is its own.
+fn faster(
+    block: &CheckedBlock<'_>,
+    codec: &'static dyn AnyCodec,
+    wanted: Wanted,
+    registry: &Registry,
+) -> Result<Option<&'static dyn AnyCodec>, GpuError> {
+    let (layout, order) = (block.block().layout(), block.block().view().order());
+    let values = block.decode()?;
+    let tile_len = wanted.tile_size as usize;
+    let best = choose(registry, Choice::Speed, layout, order, values.as_values(), tile_len);
+    let best = best.map(|(best, _)| best).filter(|best| best.device_source().is_some());
+    Ok(best.filter(|best| best.id() != codec.id()))
 }
 
 /// A column for queries, before a byte is copied. Needs no device.

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use codec_core::AnyCodec;
 use format_spec::BlockHeader;
 use gpu_decode::GpuError;
-use gpu_decode::tiles::{TileBlock, Wanted, WholeTiles};
+use gpu_decode::tiles::{Recode, TileBlock, Wanted, WholeTiles};
 use rayon::prelude::*;
 use zerocopy::FromBytes;
 
@@ -51,18 +50,18 @@ impl<'t> ReadColumn<'t> {
         BlockHeader::ref_from_prefix(first.as_ref()).ok().map(|(header, _)| header.tile_size.get())
     }
 
-    /// The column in whole tiles of `tile_size`, encoded again by `codec` if there is one.
+    /// The column in whole tiles of `tile_size`, with the blocks encoded again that `recode` says.
     ///
     /// # Errors
     /// A block that is wrong, or one that the plan does not expect: other tiles, wider values, another number of rows.
     pub fn tiles(
         &self,
         tile_size: u32,
-        codec: Option<&'static dyn AnyCodec>,
+        recode: Recode,
         registry: &codec_core::Registry,
     ) -> Result<WholeTiles<'_>, QueryError> {
         let wanted =
-            Wanted { value_width: self.input.value_width, signed: self.input.signed, tile_size, codec };
+            Wanted { value_width: self.input.value_width, signed: self.input.signed, tile_size, recode };
         let blocks = self.row_groups.par_iter().map(|(row_group, rows, blocks)| {
             let Some(blocks) = blocks else { return self.absent(*row_group, *rows, wanted) };
             let prove = |(block_index, bytes)| self.prove(*row_group, block_index, bytes, wanted, registry);

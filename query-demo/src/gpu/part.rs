@@ -87,7 +87,7 @@ impl PreparedPart {
         options: &Options,
         share: Range<usize>,
     ) -> Result<Self, QueryError> {
-        let codec = options.encode_again()?;
+        let recode = options.recode()?;
         let mut pipelines = Vec::new();
         for (index, pipeline) in plan.pipelines.iter().enumerate() {
             let name = pipeline.table.as_str();
@@ -95,7 +95,7 @@ impl PreparedPart {
             let row_groups =
                 if index + 1 == plan.pipelines.len() { share.clone() } else { 0..table.row_groups().len() };
             let (first_row_group, row_group_end) = (row_groups.start, row_groups.end);
-            let part = Part { device, name, table, first_row_group, row_group_end, codec };
+            let part = Part { device, name, table, first_row_group, row_group_end, recode };
             let columns = store.columns(part, pipeline)?;
             let code = tuple_code(plan, index)?;
             let types: Vec<&ColumnType> = columns.iter().map(|column| column.column.column_type()).collect();

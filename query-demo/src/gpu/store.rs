@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_io::table::Table;
-use codec_core::AnyCodec;
+use gpu_decode::tiles::Recode;
 use gpu_decode::{Device, DeviceColumn, GpuError};
 
 use crate::QueryError;
@@ -34,7 +34,7 @@ struct Key {
     buffer: Buffer,
     value_width: u8,
     row_groups: Range<usize>,
-    codec: Option<u16>,
+    recode: u32,
 }
 
 /// The columns on all devices.
@@ -56,8 +56,8 @@ pub struct Part<'a> {
     pub first_row_group: usize,
     /// The row group behind the last.
     pub row_group_end: usize,
-    /// Encode all columns again with this codec.
-    pub codec: Option<&'static dyn AnyCodec>,
+    /// Which blocks are encoded again.
+    pub recode: Recode,
 }
 
 impl Store {
@@ -107,7 +107,7 @@ impl Store {
             buffer: input.buffer,
             value_width: input.value_width,
             row_groups: part.first_row_group..part.row_group_end,
-            codec: part.codec.map(AnyCodec::id),
+            recode: part.recode.key(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Store {
         let row_groups = part.first_row_group..part.row_group_end;
         let read = ReadColumn::read(part.name, part.table, input, row_groups)?;
         let tile_size = tile_size.or_else(|| read.tile_size()).unwrap_or(1024);
-        let tiles = read.tiles(tile_size, part.codec, part.table.registry())?;
+        let tiles = read.tiles(tile_size, part.recode, part.table.registry())?;
         let column = match DeviceColumn::upload_tiles(part.device, &tiles) {
             Err(GpuError::OutOfMemory { .. }) => {
                 self.drop_unused(part.device);
