@@ -107,6 +107,9 @@ impl DeviceMemory {
     /// A range beyond the allocation, or an error of the device.
     pub fn write(&mut self, offset_bytes: usize, bytes: &[u8]) -> Result<(), GpuError> {
         let address = self.within(offset_bytes, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let driver = GpuError::driver("copying to the device");
         self.device.context.bind_to_thread().map_err(&driver)?;
         // SAFETY: the target lies within this allocation (`within`); the source outlives the copy, which the next line waits for.
@@ -121,6 +124,9 @@ impl DeviceMemory {
     /// A range beyond the allocation, or an error of the device or of a kernel before.
     pub fn read(&self, offset_bytes: usize, bytes: &mut [u8]) -> Result<(), GpuError> {
         let address = self.within(offset_bytes, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let driver = GpuError::driver("copying from the device");
         self.device.context.bind_to_thread().map_err(&driver)?;
         // SAFETY: the source lies within this allocation (`within`); the target is borrowed until the copy is done, which the next line waits for.
@@ -294,6 +300,9 @@ impl<'m> Upload<'m> {
     fn flush(&mut self) -> Result<(), GpuError> {
         let driver = GpuError::driver("copying to the device");
         let (filled, offset) = (self.filled, self.offset);
+        if filled == 0 {
+            return Ok(());
+        }
         let address = self.target.within(offset, filled)?;
         let stream = Arc::clone(&self.target.device.stream);
         let source: &[u8] = self.staging_mut().get(..filled).unwrap_or_default();

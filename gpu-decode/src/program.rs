@@ -141,7 +141,9 @@ impl Program {
                 message: "its name has a zero byte".to_owned(),
             });
         }
-        let function = self.module.load_function(name).map_err(GpuError::driver("finding a kernel"))?;
+        let driver = GpuError::driver("finding a kernel");
+        device.context.bind_to_thread().map_err(&driver)?;
+        let function = self.module.load_function(name).map_err(driver)?;
         Ok(Kernel { device: device.clone(), function })
     }
 }
@@ -153,6 +155,7 @@ impl Kernel {
     /// Of the driver.
     pub fn resources(&self, threads_per_block: u32) -> Result<Resources, GpuError> {
         let driver = GpuError::driver("asking for a kernel's resources");
+        self.device.context.bind_to_thread().map_err(&driver)?;
         let number = |attribute: Result<i32, _>| {
             attribute.map(|value| u32::try_from(value).unwrap_or(0)).map_err(&driver)
         };

@@ -222,7 +222,8 @@ impl<'a> TileBlock<'a> {
         let order = if matches!(order, Order::Signed | Order::Unsigned) { order } else { Order::None };
         let encoded =
             encode_block(values.as_values(), Kind::Values, order, wanted.tile_size, registry, choice)?;
-        let block = TileBlock::new(&encoded.bytes, Wanted { recode: Recode::With(codec), ..wanted }, registry)?;
+        let block =
+            TileBlock::new(&encoded.bytes, Wanted { recode: Recode::With(codec), ..wanted }, registry)?;
         Ok(block.into_owned())
     }
 

@@ -15,9 +15,7 @@ constexpr u64 STATISTICS = 1, DUPLICATE = 2, FULL = 4;
 // What a pipeline leaves beside its table or groups. Begins as zeros.
 struct State {
   u64 flags;
-  u64 below;  // largest complement of a slot that was filled
-  u64 end;    // largest slot that was filled, plus 1
-  u64 unused;
+  u64 end;  // of a table: the greatest code that was inserted, plus 1
 
   __device__ __forceinline__ void raise(u64 flag) { atomicOr(&flags, flag); }
 };
@@ -83,6 +81,23 @@ __device__ __forceinline__ bool any(G, u32 rows) {
     return __syncthreads_or(rows != 0);
   }
 }
+
+// All lanes of the warp: their values become part of one word in device memory.
+__device__ __forceinline__ void add_all(u64 value, u64* word) {
+#pragma unroll
+  for (u32 distance = LANES / 2; distance > 0; distance /= 2) value += __shfl_down_sync(ALL_LANES, value, distance);
+  if (threadIdx.x % LANES == 0 && value != 0) atomicAdd(word, value);
+}
+__device__ __forceinline__ void most_all(u64 value, u64* word) {
+#pragma unroll
+  for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
+    const u64 other = __shfl_down_sync(ALL_LANES, value, distance);
+    value = other > value ? other : value;
+  }
+  if (threadIdx.x % LANES == 0 && value != 0) atomicMax(word, value);
+}
+
+__device__ __forceinline__ u64 greater(u64 left, u64 right) { return left > right ? left : right; }
 
 // The tiles that a group takes, one after the other: all of the column, or those of a list.
 template <class G, u32 THREADS>
@@ -198,67 +213,73 @@ __device__ __forceinline__ bool in_set(const u64* words, KEY bit) {
   return bit / 32 < static_cast<KEY>(words[1]) && (__ldg(pointer<const u32>(words[0]) + bit / 32) >> (bit % 32) & 1);
 }
 
-// Tables of keys. A key's code is key - min of the domain, in 32 bits where both fit (KEY). A probe first compares with the least and the greatest code that were inserted.
+// An address that stays in a register: the compiler would otherwise read its base from the arguments again for every row.
+template <class T>
+__device__ __forceinline__ const T* kept(const T* address) {
+#if defined(__CUDA_ARCH__)
+  asm("" : "+l"(address));
+#endif
+  return address;
+}
 
-// The codes that occur, counted from the least.
+// Tables of keys. A key's code is key - min of the domain, in 32 bits where both fit (KEY). Codes past the greatest that was inserted stand for it plus 1, of which there is no entry: so
+// a key outside the domain finds nothing, and no load needs a test. words: entries, state, min.
 template <class KEY>
-struct Extent {
-  KEY base;   // the least key
-  KEY count;  // greatest - least + 1; 0 of an empty table
-  u64 least;  // its code
+struct Codes {
+  const u64* words;
+  KEY end;  // the greatest code that was inserted, plus 1
 
-  __device__ __forceinline__ Extent(const State* state, u64 min) : least(~state->below) {
-    base = static_cast<KEY>(min + least);
-    count = state->end == 0 ? 0 : static_cast<KEY>(state->end - least);
+  __device__ __forceinline__ explicit Codes(const u64* words) : words(words), end(static_cast<KEY>(pointer<const State>(words[1])->end)) {}
+  __device__ __forceinline__ KEY code(KEY key) const {
+    const KEY code = key - static_cast<KEY>(words[2]);
+    return code < end ? code : end;
   }
 };
 
 // One bit a code.
 template <class KEY>
-struct BitTable {
-  Extent<KEY> extent;
-  const u32* bits;
+struct BitTable : Codes<KEY> {
+  using Codes<KEY>::Codes;
 
-  // words: entries, state, min.
-  __device__ __forceinline__ explicit BitTable(const u64* words) : extent(pointer<const State>(words[1]), words[2]), bits(pointer<const u32>(words[0])) {}
-  template <u32 ITEMS, class KEYS>
+  // The rows that find an entry. EVERY: all rows are asked for, so there is no need to ask for few.
+  template <u32 ITEMS, bool EVERY, class KEYS>
   __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
-    const KEY first = static_cast<KEY>(extent.least);
+    const u32* bits = pointer<const u32>(this->words[0]);
     u32 found = 0;
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-      const KEY place = key(i) - extent.base;
-      if ((rows >> i & 1) && place < extent.count) found |= (__ldg(bits + (place + first) / 32) >> ((place + first) % 32) & 1) << i;
+      const KEY code = this->code(key(i));
+      const u32* from = kept(bits + code / 32);
+      u32 word = 0;
+      if (EVERY || (rows >> i & 1)) word = __ldg(from);
+      found |= (word >> (code % 32) & 1) << i;
     }
-    return found;
+    return rows & found;
   }
 };
 
 // One entry a code; all ones where there is none.
 template <class KEY, class ENTRY>
-struct DirectTable {
+struct DirectTable : Codes<KEY> {
+  using Codes<KEY>::Codes;
   static constexpr ENTRY ABSENT = static_cast<ENTRY>(~ENTRY(0));
-  Extent<KEY> extent;
-  const ENTRY* entries;  // from the least code on
 
-  // words: entries, state, min.
-  __device__ __forceinline__ explicit DirectTable(const u64* words)
-      : extent(pointer<const State>(words[1]), words[2]), entries(pointer<const ENTRY>(words[0]) + (extent.count == 0 ? 0 : extent.least)) {}
   // The rows that find an entry, and what they find. All loads are asked for before the first is looked at.
-  template <u32 ITEMS, class KEYS, class E>
+  template <u32 ITEMS, bool EVERY, class KEYS, class E>
   __device__ __forceinline__ u32 find(u32 rows, KEYS key, E (&found)[ITEMS]) const {
+    const ENTRY* entries = pointer<const ENTRY>(this->words[0]);
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-      const KEY place = key(i) - extent.base;
+      const ENTRY* from = kept(entries + this->code(key(i)));
       found[i] = ABSENT;
-      if ((rows >> i & 1) && place < extent.count) found[i] = __ldg(entries + place);
+      if (EVERY || (rows >> i & 1)) found[i] = __ldg(from);
     }
-    return where<ITEMS>([&](u32 i) { return found[i] != ABSENT; });
+    return rows & where<ITEMS>([&](u32 i) { return found[i] != ABSENT; });
   }
-  template <u32 ITEMS, class KEYS>
+  template <u32 ITEMS, bool EVERY, class KEYS>
   __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
     ENTRY found[ITEMS];
-    return find<ITEMS>(rows, key, found);
+    return find<ITEMS, EVERY>(rows, key, found);
   }
 };
 
@@ -274,28 +295,24 @@ struct Slots {
 // Tries before a table counts as full: half full, the longest way is a few dozen.
 constexpr u32 ATTEMPTS = 512;
 
-// Linear probing: code + 1 in each slot, 0 where it is free. NoEntry: existence only.
+// Linear probing: code + 1 in each slot, 0 where it is free. Two more words: keys, slots. NoEntry: existence only.
 struct NoEntry {};
 template <class KEY, class ENTRY>
-struct HashTable {
-  Extent<KEY> extent;
-  Slots slots;
-  const u64* keys;
-  const ENTRY* entries;
+struct HashTable : Codes<KEY> {
+  using Codes<KEY>::Codes;
 
-  // words: entries, state, min, keys, slots.
-  __device__ __forceinline__ explicit HashTable(const u64* words)
-      : extent(pointer<const State>(words[1]), words[2]), slots(words[4]), keys(pointer<const u64>(words[3])), entries(pointer<const ENTRY>(words[0])) {}
   template <u32 ITEMS, class KEYS, class FOUND>
   __device__ __forceinline__ u32 search(u32 rows, KEYS key, FOUND at) const {
-    u32 open = rows & where<ITEMS>([&](u32 i) { return static_cast<KEY>(key(i) - extent.base) < extent.count; }), found = 0;
+    const u64* keys = pointer<const u64>(this->words[3]);
+    const Slots slots(this->words[4]);
+    u32 open = rows & where<ITEMS>([&](u32 i) { return this->code(key(i)) != this->end; }), found = 0;
     // A thread that has found all its rows waits for the others of its warp.
 #pragma unroll 1
     for (u32 attempt = 0; open != 0 && attempt < ATTEMPTS; attempt++) {
 #pragma unroll
       for (u32 i = 0; i < ITEMS; i++) {
         if (open >> i & 1) {
-          const u64 wanted = extent.least + static_cast<KEY>(key(i) - extent.base) + 1, slot = slots.slot(wanted, attempt), stored = __ldg(keys + slot);
+          const u64 wanted = u64(this->code(key(i))) + 1, slot = slots.slot(wanted, attempt), stored = __ldg(keys + slot);
           if (stored == wanted) {
             found |= 1u << i;
             at(i, slot);
@@ -306,37 +323,24 @@ struct HashTable {
     }
     return found;
   }
-  template <u32 ITEMS, class KEYS, class E>
+  template <u32 ITEMS, bool, class KEYS, class E>
   __device__ __forceinline__ u32 find(u32 rows, KEYS key, E (&found)[ITEMS]) const {
+    const ENTRY* entries = pointer<const ENTRY>(this->words[0]);
     return search<ITEMS>(rows, key, [&](u32 i, u64 slot) { found[i] = __ldg(entries + slot); });
   }
-  template <u32 ITEMS, class KEYS>
+  template <u32 ITEMS, bool, class KEYS>
   __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
     return search<ITEMS>(rows, key, [](u32, u64) {});
   }
 };
 
-// The codes that a thread inserted, until the end of the kernel.
+// The greatest code that a thread inserted, plus 1, until the end of the kernel.
 struct Inserted {
-  u64 below = 0, end = 0;
+  u64 end = 0;
 
-  __device__ __forceinline__ void add(u64 code) {
-    below = ~code > below ? ~code : below;
-    end = code + 1 > end ? code + 1 : end;
-  }
+  __device__ __forceinline__ void add(u64 code) { end = code + 1 > end ? code + 1 : end; }
   // All lanes of the warp.
-  __device__ __forceinline__ void leave(State* state) {
-#pragma unroll
-    for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
-      const u64 other_below = __shfl_xor_sync(ALL_LANES, below, distance), other_end = __shfl_xor_sync(ALL_LANES, end, distance);
-      below = other_below > below ? other_below : below;
-      end = other_end > end ? other_end : end;
-    }
-    if (threadIdx.x % LANES == 0 && end != 0) {
-      atomicMax(&state->below, below);
-      atomicMax(&state->end, end);
-    }
-  }
+  __device__ __forceinline__ void leave(State* state) { most_all(end, &state->end); }
 };
 
 // Builds. UNIQUE: a second row with the same key is reported. Codes are within the domain.
@@ -428,56 +432,111 @@ struct HashBuild {
   }
 };
 
-// Groups: words of 64 bits, to which rows are added or of which the greatest stays. Whatever follows a group's number is its words.
+// Where each row's group is: sums of code * stride.
+template <class T, u32 ITEMS>
+struct Indexes {
+  T values[ITEMS];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) values[i] = 0;
+  }
+  __device__ __forceinline__ void add(u32 i, T code, T stride) { values[i] += code * stride; }
+  __device__ __forceinline__ T operator[](u32 i) const { return values[i]; }
+};
+
+// Those below 2^16, two in a register. Only rows that are left may be added to.
+template <u32 ITEMS>
+struct Indexes<u16, ITEMS> {
+  u32 pairs[(ITEMS + 1) / 2];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (u32 i = 0; i < (ITEMS + 1) / 2; i++) pairs[i] = 0;
+  }
+  __device__ __forceinline__ void add(u32 i, u32 code, u32 stride) { pairs[i / 2] += code * (i % 2 == 0 ? stride : stride << 16); }
+  __device__ __forceinline__ u32 operator[](u32 i) const { return i % 2 == 0 ? pairs[i / 2] & 0xffff : pairs[i / 2] >> 16; }
+};
+
+// Groups: words of 64 bits, to which rows are added or of which the greatest stays.
 
 struct GlobalGroups {
   u64* words;
 
   __device__ __forceinline__ explicit GlobalGroups(u64 address) : words(pointer<u64>(address)) {}
   __device__ __forceinline__ void add(u64 word, u64 value) { atomicAdd(words + word, value); }
+  // To a sum that is known to stay below 2^32.
+  __device__ __forceinline__ void add_low(u64 word, u64 value) { atomicAdd(words + word, value); }
   __device__ __forceinline__ void most(u64 word, u64 value) { atomicMax(words + word, value); }
 };
 
-// Groups of a thread block, in shared memory until the end of the kernel. A sum is added in halves, for which there are atomics: the carry out of the low one goes to the high one.
-template <u32 WORDS>
+// Groups of a thread block, in shared memory until the end of the kernel. Few groups have several copies, for different lanes, so that rows of a warp do not wait for each other. A word's
+// place is in bytes: word * COPIES * 8.
+template <u32 WORDS, u32 COPIES>
 struct SharedGroups {
-  struct Word {
-    u32 low, high;
+  struct Memory {
+    u64 words[WORDS * COPIES];
   };
-  union {
-    Word halves[WORDS];
-    u64 words[WORDS];
-  };
+  Memory& memory;
+  u32 own_copy;  // in bytes; on the device the address in shared memory
 
   // All threads. Leaves with a barrier.
-  template <u32 THREADS>
-  __device__ __forceinline__ void clear() {
-    for (u32 word = threadIdx.x; word < WORDS; word += THREADS) words[word] = 0;
+  __device__ __forceinline__ explicit SharedGroups(Memory& memory) : memory(memory), own_copy(threadIdx.x % COPIES * 8) {
+#if defined(__CUDA_ARCH__)
+    own_copy += static_cast<u32>(__cvta_generic_to_shared(memory.words));
+    asm("" : "+r"(own_copy));
+#endif
+    for (u32 word = threadIdx.x; word < WORDS * COPIES; word += blockDim.x) memory.words[word] = 0;
     __syncthreads();
   }
-  __device__ __forceinline__ void add(u32 word, u32 value) {
-    const u32 before = atomicAdd(&halves[word].low, value);
-    if (before + value < value) atomicAdd(&halves[word].high, 1u);
+  // Adds to 32 bits, which is what there are atomics for, and returns what they were.
+  __device__ __forceinline__ u32 add_half(u32 place, u32 value) {
+#if defined(__CUDA_ARCH__)
+    u32 before;
+    asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(before) : "r"(own_copy + place), "r"(value) : "memory");
+    return before;
+#else
+    u32* half = reinterpret_cast<u32*>(reinterpret_cast<u8*>(memory.words) + own_copy + place);
+    return atomicAdd(half, value);
+#endif
   }
-  __device__ __forceinline__ void add(u32 word, u64 value) {
-    const u32 low = static_cast<u32>(value), before = atomicAdd(&halves[word].low, low);
+  // The low half is added first; what it carries goes to the high one.
+  __device__ __forceinline__ void add(u32 place, u32 value) {
+    if (add_half(place, value) + value < value) add_half(place + 4, 1);
+  }
+  __device__ __forceinline__ void add(u32 place, u64 value) {
+    const u32 low = static_cast<u32>(value), before = add_half(place, low);
     const u32 high = static_cast<u32>(value >> 32) + (before + low < low ? 1 : 0);
-    if (high != 0) atomicAdd(&halves[word].high, high);
+    if (high != 0) add_half(place + 4, high);
   }
-  __device__ __forceinline__ void most(u32 word, u64 value) {
-    if (words[word] < value) atomicMax(&words[word], value);
+  // To a sum that is known to stay below 2^32.
+  __device__ __forceinline__ void add_low(u32 place, u32 value) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(own_copy + place), "r"(value) : "memory");
+#else
+    add_half(place, value);
+#endif
+  }
+  __device__ __forceinline__ void most(u32 place, u64 value) {
+    u64& word = memory.words[place / 8 + threadIdx.x % COPIES];
+    if (word < value) atomicMax(&word, value);
   }
   // All threads, with a barrier first. Of EACH words a group, those of the set MOST keep the greatest.
-  template <u32 THREADS, u32 EACH, u64 MOST>
+  template <u32 EACH, u64 MOST>
   __device__ __forceinline__ void leave(u64* to, u32 count) {
     __syncthreads();
-    for (u32 word = threadIdx.x; word < count; word += THREADS) {
-      const u64 own = words[word];
-      if (own == 0) continue;
-      if (MOST >> (word % EACH) & 1) {
-        atomicMax(to + word, own);
+    for (u32 word = threadIdx.x; word < count; word += blockDim.x) {
+      const bool most = MOST >> (word % EACH) & 1;
+      u64 whole = 0;
+      for (u32 copy = 0; copy < COPIES; copy++) {
+        const u64 part = memory.words[word * COPIES + (word + copy) % COPIES];
+        whole = most ? greater(whole, part) : whole + part;
+      }
+      if (whole == 0) continue;
+      if (most) {
+        atomicMax(to + word, whole);
       } else {
-        atomicAdd(to + word, own);
+        atomicAdd(to + word, whole);
       }
     }
   }
@@ -492,29 +551,12 @@ struct HashGroups {
   __device__ __forceinline__ HashGroups(u64 keys, u64 slots, State* state) : keys(pointer<u64>(keys)), slots(slots), state(state) {}
   // The group's slot in place of its index. Returns the rows that have one.
   template <u32 ITEMS>
-  __device__ __forceinline__ u32 locate(u32 rows, u64 (&index)[ITEMS]) {
-    const u32 open = claim<ITEMS>(rows, slots, keys, [&](u32 i) { return index[i] + 1; }, [&](u32 i, u64 slot, bool) { index[i] = slot; });
+  __device__ __forceinline__ u32 locate(u32 rows, Indexes<u64, ITEMS>& index) {
+    const u32 open = claim<ITEMS>(rows, slots, keys, [&](u32 i) { return index[i] + 1; }, [&](u32 i, u64 slot, bool) { index.values[i] = slot; });
     if (open != 0) state->raise(FULL);
     return rows & ~open;
   }
 };
-
-// All lanes of the warp: their values become part of one word in device memory.
-__device__ __forceinline__ void add_all(u64 value, u64* word) {
-#pragma unroll
-  for (u32 distance = LANES / 2; distance > 0; distance /= 2) value += __shfl_down_sync(ALL_LANES, value, distance);
-  if (threadIdx.x % LANES == 0 && value != 0) atomicAdd(word, value);
-}
-__device__ __forceinline__ void most_all(u64 value, u64* word) {
-#pragma unroll
-  for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
-    const u64 other = __shfl_down_sync(ALL_LANES, value, distance);
-    value = other > value ? other : value;
-  }
-  if (threadIdx.x % LANES == 0 && value != 0) atomicMax(word, value);
-}
-
-__device__ __forceinline__ u64 greater(u64 left, u64 right) { return left > right ? left : right; }
 
 // The groups that exist, one after the other: index, words. words: keys (0: a group's index is its place), words, slots, words a group, which of them tells that the group exists,
 // where their number goes, where they go.

@@ -3,6 +3,7 @@
 //! | module | idea |
 //! | --- | --- |
 //! | [`check`] | do a plan's numbers agree |
+//! | [`presence`] | which groups exist |
 //! | [`expression`] | values and predicates as CUDA C++ |
 //! | [`uses`] | when a pipeline needs what |
 //! | [`tuple`] | tuple code: a pipeline's kernel, which knows no codec |
@@ -23,10 +24,12 @@ pub mod expression;
 pub mod job;
 pub mod options;
 pub mod part;
+pub mod presence;
 pub mod store;
 pub mod tuple;
 pub mod uses;
 pub mod words;
 
 pub use device::{Gpu, GpuProfile, Prepared};
+pub use gpu_decode::tiles::Recode;
 pub use options::{Options, Placement, Shape, ShapeOptions};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use query_demo::DeviceChoice;
-use query_demo::gpu::{Placement, ShapeOptions};
+use query_demo::gpu::{Placement, Recode, ShapeOptions};
 
 use super::Optimize;
 use crate::error::CliError;
@@ -60,6 +60,9 @@ pub struct EngineOptions {
     /// Thread blocks that a multiprocessor must be able to hold at a time: limits the registers.
     #[arg(long, value_name = "N")]
     pub min_blocks: Option<u32>,
+    /// Columns on a CUDA device keep the codecs that they have in the file. Else blocks whose decoding costs a scan more than their size saves are encoded again on their way there.
+    #[arg(long)]
+    pub keep_codecs: bool,
     /// Try some launch shapes first, and remember the best for queries with the same kernels.
     #[arg(long)]
     pub tune: bool,
@@ -77,10 +80,17 @@ impl EngineOptions {
             threads_per_block: self.threads_per_block,
             items_per_thread: self.items_per_thread,
             min_blocks: self.min_blocks,
+            ..ShapeOptions::default()
         };
         let baseline = cb2t::REGISTRY.by_name("plain");
-        let gpu =
-            query_demo::gpu::Options { placement, shape, baseline, ..query_demo::gpu::Options::default() };
+        let recode = if self.keep_codecs { Recode::Never } else { Recode::Slow };
+        let gpu = query_demo::gpu::Options {
+            placement,
+            shape,
+            baseline,
+            recode,
+            ..query_demo::gpu::Options::default()
+        };
         Ok(query_demo::QueryOptions { device: self.device()?, gpu, tune: self.tune })
     }
 

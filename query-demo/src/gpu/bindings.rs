@@ -13,10 +13,12 @@ pub const QUERY: Part<'_> = Part { name: "query.cuh", text: include_str!("../../
 /// The bindings of a pipeline over `columns`, the types of all its inputs, of which `code` uses some.
 #[must_use]
 pub fn bindings(code: &TupleCode, columns: &[&ColumnType], placement: Placement, shape: Shape) -> String {
-    let Shape { threads_per_block, group, items_per_thread, min_blocks } = shape;
+    let Shape { threads_per_block, group, items_per_thread, min_blocks, pack_indexes } = shape;
     let mut text = format!(
         "constexpr u32 THREADS = {threads_per_block}, ITEMS = {items_per_thread}, MIN_BLOCKS = {min_blocks};\n\
-         using Group = cb2t::Group<{group}>;\n"
+         using Group = cb2t::Group<{group}>;\n\
+         using Index16 = u{};\n",
+        if pack_indexes { 16 } else { 32 }
     );
     let (mut places, mut scratch) = (String::new(), String::new());
     for &input in &code.inputs {

@@ -10,6 +10,7 @@ use crate::gpu::check::check;
 use crate::gpu::job::merge;
 use crate::gpu::options::{Options, Shape};
 use crate::gpu::part::PreparedPart;
+use crate::gpu::presence::Complete;
 use crate::gpu::store::Store;
 use crate::plan::{GroupWords, Plan};
 use crate::scan::{Tables, table};
@@ -106,7 +107,7 @@ pub struct KernelProfile {
 /// A query that can run: its columns are on the devices, its kernels compiled.
 #[derive(Debug)]
 pub struct Prepared {
-    plan: Plan,
+    plan: Complete,
     parts: Vec<PreparedPart>,
     upload_ms: f64,
     compile_ms: f64,
@@ -118,6 +119,8 @@ impl Prepared {
     /// # Errors
     /// A plan that contradicts itself or that kernels cannot run, columns that cannot be read or are damaged, too little device memory, no NVRTC, or options that do not fit.
     pub fn new(gpu: &Gpu, plan: &Plan, tables: &Tables, options: &Options) -> Result<Self, QueryError> {
+        let complete = Complete::new(plan);
+        let plan = &complete.plan;
         check(plan)?;
         let name = plan.pipelines.last().map(|pipeline| pipeline.table.as_str()).unwrap_or_default();
         let row_groups = table(tables, name)?.row_groups();
@@ -129,7 +132,7 @@ impl Prepared {
         let upload_ms = milliseconds(start);
         let start = Instant::now();
         on_all(parts.iter_mut(), |part| part.compile(plan, options))?;
-        Ok(Self { plan: plan.clone(), parts, upload_ms, compile_ms: milliseconds(start) })
+        Ok(Self { parts, upload_ms, compile_ms: milliseconds(start), plan: complete })
     }
 
     /// Runs the query.
@@ -137,7 +140,7 @@ impl Prepared {
     /// # Errors
     /// Whatever a kernel reports (a key that occurs twice, values that contradict their statistics), more groups than fit, or an error of a device.
     pub fn run(&mut self) -> Result<(GroupWords, GpuProfile), QueryError> {
-        let plan = &self.plan;
+        let plan = &self.plan.plan;
         let runs = on_all(self.parts.iter_mut(), |part| part.run(plan))?;
         let mut profile = GpuProfile {
             upload_ms: self.upload_ms,
@@ -158,7 +161,7 @@ impl Prepared {
             }
             profile.runs_again = profile.runs_again.max(times.runs_again);
         }
-        Ok((merge(plan, groups), profile))
+        Ok((self.plan.shown(merge(plan, groups)), profile))
     }
 
     /// The programs as they are compiled for the first device: of each pipeline, then the one that collects groups.

@@ -12,7 +12,7 @@ use crate::gpu::words::{TablePart, Word};
 use crate::plan::{Build, GroupWords, Groups, Index, Plan, Sink};
 
 /// `cb2t::query::State`: bytes.
-const STATE_BYTES: u64 = 32;
+const STATE_BYTES: u64 = 16;
 /// Flags of a state.
 const STATISTICS: u64 = 1;
 const DUPLICATE: u64 = 2;
@@ -120,6 +120,13 @@ pub struct PipelineJob {
     pub stage_bytes: u64,
     /// Bits a value of each input, for those that are decoded beforehand; else none.
     pub decoded_widths: Vec<u8>,
+}
+
+impl PipelineJob {
+    /// Whether an input is decoded beforehand.
+    fn is_decoded(&self, input: usize) -> bool {
+        self.code.inputs.contains(&input) && self.decoded_widths.get(input).is_some()
+    }
 }
 
 /// A query's work on one device.
@@ -271,7 +278,8 @@ impl Layout<'_> {
         let mut items = Vec::new();
         match build.index {
             Index::Direct => {
-                let count = build.domain.span().saturating_add(1);
+                // One more, which stays empty: codes past the greatest stand for it.
+                let count = build.domain.span().saturating_add(2);
                 let buffer = if width == 1 { Buffer::Zeros } else { Buffer::Ones };
                 items.push((TablePart::Entries, buffer, count, width));
                 if build.unique && width > 1 {
@@ -362,7 +370,7 @@ impl Layout<'_> {
             Word::TileList => list.unwrap_or(JobWord::Value(0)),
             Word::TileCount => JobWord::Value(tile_count.into()),
             Word::Stage => JobWord::Address(stage.0, stage.1),
-            Word::Column { input, word: 0 } if pipeline.decoded_widths.get(input).is_some() => {
+            Word::Column { input, word: 0 } if pipeline.is_decoded(input) => {
                 JobWord::Address(Buffer::Decoded { pipeline: index, input }, 0)
             }
             Word::Column { input, word } => {

@@ -1,6 +1,7 @@
 //! How kernels are made and launched: placement of decoded values, threads, votes.
 
 use codec_core::AnyCodec;
+use gpu_decode::tiles::Recode;
 
 use crate::QueryError;
 
@@ -48,6 +49,9 @@ pub struct ShapeOptions {
     pub items_per_thread: Option<u32>,
     /// Thread blocks that a multiprocessor must be able to hold: limits the registers.
     pub min_blocks: Option<u32>,
+    /// Keep two groups' indexes in a register where they are below 2^16: fewer registers, more instructions.
+    #[serde(default)]
+    pub pack_indexes: bool,
 }
 
 /// How a query runs on devices.
@@ -57,6 +61,8 @@ pub struct Options {
     pub placement: Placement,
     /// The codec of the placement [`Placement::Uncompressed`].
     pub baseline: Option<&'static dyn AnyCodec>,
+    /// Which blocks are encoded again on their way to a device, in all other placements.
+    pub recode: Recode,
     /// Threads.
     pub shape: ShapeOptions,
     /// Read all tiles, whatever their statistics say.
@@ -71,6 +77,7 @@ impl std::fmt::Debug for Options {
             .debug_struct("Options")
             .field("placement", &self.placement)
             .field("baseline", &self.baseline.map(AnyCodec::name))
+            .field("recode", &self.recode)
             .field("shape", &self.shape)
             .field("keep_all_tiles", &self.keep_all_tiles)
             .field("compiler", &self.compiler)
@@ -79,16 +86,16 @@ impl std::fmt::Debug for Options {
 }
 
 impl Options {
-    /// The codec that all columns are encoded with again, if any.
+    /// Which blocks are encoded again on their way to a device.
     ///
     /// # Errors
-    /// The placement that needs one, and none given.
-    pub fn encode_again(&self) -> Result<Option<&'static dyn AnyCodec>, QueryError> {
+    /// The placement that needs a codec, and none given.
+    pub fn recode(&self) -> Result<Recode, QueryError> {
         if self.placement != Placement::Uncompressed {
-            return Ok(None);
+            return Ok(self.recode);
         }
         let reason = "the placement `uncompressed` needs a codec for it".to_owned();
-        self.baseline.map(Some).ok_or(QueryError::Options { reason })
+        self.baseline.map(Recode::With).ok_or(QueryError::Options { reason })
     }
 }
 
@@ -103,6 +110,8 @@ pub struct Shape {
     pub items_per_thread: u32,
     /// Thread blocks that a multiprocessor must be able to hold.
     pub min_blocks: u32,
+    /// Two groups' indexes in a register.
+    pub pack_indexes: bool,
 }
 
 impl Shape {
@@ -111,7 +120,7 @@ impl Shape {
     /// # Errors
     /// A shape that no kernel can have; the message names what can be.
     pub fn new(options: &Options, tile_size: u32) -> Result<Self, QueryError> {
-        let ShapeOptions { threads_per_block, items_per_thread, min_blocks } = options.shape;
+        let ShapeOptions { threads_per_block, items_per_thread, min_blocks, pack_indexes } = options.shape;
         let threads = threads_per_block.unwrap_or(128);
         // A whole tile a warp in shared memory would leave room for few warps.
         let by_block = options.placement == Placement::Shared && matches!(threads, 64 | 128 | 256 | 512);
@@ -131,7 +140,7 @@ impl Shape {
             });
         }
         let min_blocks = min_blocks.unwrap_or(768 / threads.max(1)).clamp(1, 32);
-        Ok(Self { threads_per_block: threads, group, items_per_thread: items, min_blocks })
+        Ok(Self { threads_per_block: threads, group, items_per_thread: items, min_blocks, pack_indexes })
     }
 
     /// Groups a thread block.

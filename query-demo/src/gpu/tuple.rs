@@ -163,7 +163,7 @@ impl Writer<'_> {
             }
             Stage::Probe(probe, of) => {
                 self.entries(number, *probe, of, 1, false);
-                self.probe(*probe, of)?;
+                self.probe(number == 0, *probe, of)?;
             }
         }
         self.keys(number, 1)?;
@@ -202,7 +202,7 @@ impl Writer<'_> {
         self.line(indent, &format!("{} entry{number}[ITEMS];", name_of(!wide)));
     }
 
-    fn probe(&mut self, number: usize, probe: &Probe) -> Result<(), QueryError> {
+    fn probe(&mut self, every: bool, number: usize, probe: &Probe) -> Result<(), QueryError> {
         let build = self.table(probe)?;
         let (domain, entry_width, index) = (build.domain, build.entry_width, build.index);
         let narrow = fits_window(self.out.range(&probe.key), domain);
@@ -229,7 +229,7 @@ impl Writer<'_> {
         let looked_at = self.uses.probes.get(number).copied().flatten().is_some();
         let call = if looked_at { "find" } else { "has" };
         let entries = if looked_at { format!(", entry{number}") } else { String::new() };
-        self.line(1, &format!("const u32 found = table{number}.{call}<ITEMS>({rows}, [&](u32 i) {{ return {key}; }}{entries});"));
+        self.line(1, &format!("const u32 found = table{number}.{call}<ITEMS, {every}>({rows}, [&](u32 i) {{ return {key}; }}{entries});"));
         let sign = if probe.kind == ProbeKind::Anti { "~" } else { "" };
         self.line(1, &format!("rows &= {sign}found;"));
         Ok(())
@@ -240,19 +240,31 @@ impl Writer<'_> {
             return;
         }
         self.has_index = true;
-        let narrow = match &self.out.pipeline.sink {
-            Sink::Aggregate(Aggregate { groups: Groups::Dense { slots }, .. }) => is_narrow(*slots),
-            _ => false,
+        let index = match self.index_width() {
+            16 => "Index16".to_owned(),
+            width => format!("u{width}"),
         };
-        self.line(0, &format!("{} index[ITEMS];", name_of(narrow)));
+        self.line(0, &format!("Indexes<{index}, ITEMS> index;"));
         // Parts are added as they get known.
-        self.line(0, "all<ITEMS>([&](u32 i) { index[i] = 0; });");
+        self.line(0, "index.clear();");
+    }
+
+    /// Bits of the places of all groups' words.
+    fn index_width(&self) -> u32 {
+        let Sink::Aggregate(aggregate) = &self.out.pipeline.sink else { return 64 };
+        let Groups::Dense { slots } = aggregate.groups else { return 64 };
+        match slots.saturating_mul(index_scale(aggregate)) {
+            0..=0x1_0000 => 16,
+            words if is_narrow(words) => 32,
+            _ => 64,
+        }
     }
 
     /// Adds the parts of the groups' key that are known after `stage` to the rows' indexes.
     fn keys(&mut self, stage: usize, indent: usize) -> Result<(), QueryError> {
         let Sink::Aggregate(aggregate) = &self.out.pipeline.sink else { return Ok(()) };
-        let narrow_index = matches!(aggregate.groups, Groups::Dense { slots } if is_narrow(slots));
+        let narrow_index = self.index_width() <= 32;
+        let scale = index_scale(aggregate);
         for (number, key) in aggregate.keys.iter().enumerate() {
             if self.uses.keys.get(number) != Some(&stage) {
                 continue;
@@ -266,12 +278,11 @@ impl Writer<'_> {
             }
             let code = self.key_code(key, is_narrow(key.codes))?;
             let code = if narrow_index { code } else { format!("u64({code})") };
-            let stride = if key.stride == 1 {
-                String::new()
-            } else {
-                format!(" * {}", self.out.number(key.stride, narrow_index))
-            };
-            self.line(indent, &format!("all<ITEMS>([&](u32 i) {{ index[i] += {code}{stride}; }});"));
+            let stride = self.out.number(key.stride.saturating_mul(scale), narrow_index);
+            self.line(
+                indent,
+                &format!("each<ITEMS>(rows, [&](u32 i) {{ index.add(i, {code}, {stride}); }});"),
+            );
         }
         Ok(())
     }
@@ -401,7 +412,7 @@ impl Writer<'_> {
                 let groups = self.out.word(Word::Groups);
                 self.line_before(&format!("GlobalGroups groups(words[{groups}]);"));
                 self.line(0, "rows = keys.locate<ITEMS>(rows, index);");
-                self.add_rows(aggregate, false)
+                self.add_rows(aggregate, aggregate.words.len() as u64, 1)
             }
         }
     }
@@ -410,33 +421,35 @@ impl Writer<'_> {
         let each = aggregate.words.len() as u64;
         let words = slots.saturating_mul(each);
         let groups = self.out.word(Word::Groups);
-        if words.saturating_mul(8) <= SHARED_GROUP_BYTES && each <= 64 {
-            // Few sizes, so that a query with other groups needs no other code.
-            let capacity = words.next_power_of_two().max(32);
+        if let Some(shared) = SharedGroups::of(aggregate) {
+            let SharedGroups { capacity, copies } = shared;
             let most = aggregate.words.iter().zip(0_u32..).filter(|(word, _)| !word.value.adds());
             let most: u64 = most.map(|(_, number)| 1 << number).sum();
             let count = self.out.number(words, true);
-            self.line_before(&format!("__shared__ SharedGroups<{capacity}> groups;"));
-            self.line_before("groups.clear<THREADS>();");
+            self.line_before(&format!("__shared__ SharedGroups<{capacity}, {copies}>::Memory shared;"));
+            self.line_before(&format!("SharedGroups<{capacity}, {copies}> groups(shared);"));
             self.line_after(&format!(
-                "groups.leave<THREADS, {each}, {most:#x}ull>(pointer<u64>(words[{groups}]), {count});"
+                "groups.leave<{each}, {most:#x}ull>(pointer<u64>(words[{groups}]), {count});"
             ));
-        } else {
-            self.line_before(&format!("GlobalGroups groups(words[{groups}]);"));
+            return self.add_rows(aggregate, 1, 8 * copies);
         }
-        self.add_rows(aggregate, is_narrow(words))
+        self.line_before(&format!("GlobalGroups groups(words[{groups}]);"));
+        self.add_rows(aggregate, 1, 1)
     }
 
-    /// Adds every row to the words of its group, whose number is in `index`.
-    fn add_rows(&mut self, aggregate: &Aggregate, narrow: bool) -> Result<(), QueryError> {
-        let (each, name) = (aggregate.words.len(), name_of(narrow));
+    /// Adds every row to the words of its group. The first is at index * scale, and they are `step` apart.
+    fn add_rows(&mut self, aggregate: &Aggregate, scale: u64, step: u64) -> Result<(), QueryError> {
+        let scale = if scale == 1 { String::new() } else { format!(" * {scale}") };
         self.line(0, "each<ITEMS>(rows, [&](u32 i) {");
-        self.line(1, &format!("const {name} word = {name}(index[i]) * {each};"));
-        for (number, word) in aggregate.words.iter().enumerate() {
-            let (value, call) =
-                (self.word_value(&word.value)?, if word.value.adds() { "add" } else { "most" });
+        for (word, place) in aggregate.words.iter().zip((0..).step_by(usize::try_from(step).unwrap_or(1))) {
+            let value = self.word_value(&word.value)?;
+            let call = match word.value {
+                WordValue::Count if is_narrow(self.out.pipeline.rows) => "add_low",
+                _ if word.value.adds() => "add",
+                _ => "most",
+            };
             let guard = self.guard(&word.valid)?;
-            self.line(1, &format!("{guard}groups.{call}(word + {number}, {value});"));
+            self.line(1, &format!("{guard}groups.{call}(index[i]{scale} + {place}, {value});"));
         }
         self.line(0, "});");
         Ok(())
@@ -493,6 +506,34 @@ impl Writer<'_> {
                 format!("{above} - {}", self.out.wide(value)?)
             }
         })
+    }
+}
+
+/// Groups of a thread block: words that there is room for, and copies of each.
+struct SharedGroups {
+    capacity: u64,
+    copies: u64,
+}
+
+impl SharedGroups {
+    /// `None` where they are too many.
+    fn of(aggregate: &Aggregate) -> Option<Self> {
+        let Groups::Dense { slots } = aggregate.groups else { return None };
+        let words = slots.saturating_mul(aggregate.words.len() as u64);
+        // Few sizes, so that a query with other groups needs no other code.
+        let capacity = words.checked_next_power_of_two()?.max(32);
+        let fits = capacity <= SHARED_GROUP_BYTES / 8 && aggregate.words.len() <= 64;
+        fits.then(|| Self { capacity, copies: (SHARED_GROUP_BYTES / 8 / capacity).min(32) })
+    }
+}
+
+/// By what the groups' indexes are multiplied: by index, a group's first word has a place of its own, in words or, in shared memory, in bytes.
+fn index_scale(aggregate: &Aggregate) -> u64 {
+    let each = aggregate.words.len() as u64;
+    match (SharedGroups::of(aggregate), aggregate.groups) {
+        (Some(shared), _) => each * 8 * shared.copies,
+        (None, Groups::Dense { .. }) => each,
+        _ => 1,
     }
 }
 

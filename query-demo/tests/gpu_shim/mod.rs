@@ -18,6 +18,7 @@ use query_demo::gpu::columns::{ReadColumn, tile_list, tile_size, useful_ranges};
 use query_demo::gpu::job::{
     Buffer, FIRST_COPY_BYTES, Job, JobKernel, JobStep, JobWord, Outcome, PipelineJob, planned_slots,
 };
+use query_demo::gpu::presence::Complete;
 use query_demo::gpu::tuple::tuple_code;
 use query_demo::gpu::{Options, Placement, Shape};
 use query_demo::plan::{GroupWords, Plan};
@@ -37,8 +38,7 @@ struct HostColumn {
 
 /// A query, ready to be compiled with others into one program.
 pub struct ShimQuery {
-    pub name: String,
-    plan: Plan,
+    plan: Complete,
     pipelines: Vec<PipelineJob>,
     columns: Vec<Vec<HostColumn>>,
     bindings: Vec<String>,
@@ -48,11 +48,12 @@ pub struct ShimQuery {
 }
 
 impl ShimQuery {
-    pub fn new(name: String, plan: &Plan, tables: &Tables, options: &Options) -> Result<Self, QueryError> {
+    pub fn new(plan: &Plan, tables: &Tables, options: &Options) -> Result<Self, QueryError> {
+        let complete = Complete::new(plan);
+        let plan = &complete.plan;
         check(plan)?;
         let mut query = Self {
-            name,
-            plan: plan.clone(),
+            plan: complete.clone(),
             pipelines: Vec::new(),
             columns: Vec::new(),
             bindings: Vec::new(),
@@ -68,10 +69,10 @@ impl ShimQuery {
                 .map(|input| ReadColumn::read(&pipeline.table, table, input, all.clone()))
                 .collect::<Result<_, _>>()?;
             let tile_size = tile_size(&read);
-            let codec = options.encode_again()?;
+            let recode = options.recode()?;
             let (mut columns, mut ranges, mut tile_count) = (Vec::new(), Vec::new(), 0);
             for column in &read {
-                let tiles = column.tiles(tile_size, codec, table.registry())?;
+                let tiles = column.tiles(tile_size, recode, table.registry())?;
                 tile_count = tiles.tiles().len() as u32;
                 ranges.push(useful_ranges(&tiles));
                 let mut bytes = Vec::new();
@@ -183,22 +184,23 @@ impl ShimQueries {
     pub fn run(&self, number: usize, order: u64) -> Result<(GroupWords, u32), QueryError> {
         let query = &self.queries[number];
         let first_kernel = 1 + self.queries[..number].iter().map(ShimQuery::kernel_count).sum::<usize>();
-        let mut slots = planned_slots(&query.plan);
+        let plan = &query.plan.plan;
+        let mut slots = planned_slots(plan);
         for again in 0.. {
-            let job = Job::new(&query.plan, &query.pipelines, &slots).unwrap();
+            let job = Job::new(plan, &query.pipelines, &slots).unwrap();
             let output = self.program.run(&input(query, &job, first_kernel, order));
             let message = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{}: {message}", query.name);
+            assert!(output.status.success(), "{message}\n{plan}");
             let results = &output.stdout[8..];
             assert_eq!(results.len() as u64, job.buffer_bytes(Buffer::Results));
             let mut reads = 0;
-            let outcome = job.outcome(&query.plan, |range| {
+            let outcome = job.outcome(plan, |range| {
                 reads += 1;
                 assert!(reads == 1 || range.start == FIRST_COPY_BYTES);
                 Ok(results[range.start as usize..range.end as usize].to_vec())
             })?;
             match outcome {
-                Outcome::Groups(groups) => return Ok((sorted(&groups), again)),
+                Outcome::Groups(groups) => return Ok((query.plan.shown(groups), again)),
                 Outcome::Grow(full) => full.into_iter().for_each(|index| slots[index] *= 4),
             }
         }

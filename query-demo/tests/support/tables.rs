@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_io::table::{Table, TableWriter, WriterOptions};
-use codec_core::EncodeOptions;
+use codec_core::{Choice, EncodeOptions};
 use container::Source;
 use query_demo::plan::{Buffer, Input, Range};
 
@@ -58,9 +58,9 @@ impl Random {
     }
 }
 
-fn write(schema: &SchemaRef, arrays: Vec<ArrayRef>, cut: Cut) -> Arc<Table> {
-    let encode =
-        EncodeOptions { block_bytes: cut.block_bytes, tile_size: cut.tile_size, ..EncodeOptions::default() };
+fn write(schema: &SchemaRef, arrays: Vec<ArrayRef>, cut: Cut, choice: Choice) -> Arc<Table> {
+    let (block_bytes, tile_size) = (cut.block_bytes, cut.tile_size);
+    let encode = EncodeOptions { block_bytes, tile_size, choice, ..EncodeOptions::default() };
     let options = WriterOptions { encode, row_group_rows: cut.row_group_rows, ..WriterOptions::default() };
     let mut writer = TableWriter::new(Vec::new(), Arc::clone(schema), &codecs::REGISTRY, options).unwrap();
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays).unwrap();
@@ -73,6 +73,11 @@ fn write(schema: &SchemaRef, arrays: Vec<ArrayRef>, cut: Cut) -> Arc<Table> {
 
 /// A table that facts come from, with the inputs that [`fact_inputs`] names.
 pub fn facts(cut: Cut) -> Arc<Table> {
+    facts_encoded(cut, Choice::Auto)
+}
+
+/// As [`facts`], with these codecs.
+pub fn facts_encoded(cut: Cut, choice: Choice) -> Arc<Table> {
     let mut random = Random::new(cut.rows as u64 + 1);
     let rows = 0..cut.rows as i64;
     let mut int = |low: i64, high: i64| rows.clone().map(|_| random.within(low, high)).collect::<Vec<i64>>();
@@ -131,7 +136,7 @@ pub fn facts(cut: Cut) -> Arc<Table> {
         Arc::new(byte),
         Arc::new(holes),
     ];
-    write(&schema, arrays, cut)
+    write(&schema, arrays, cut, choice)
 }
 
 /// A table of items: ids of [`KEYS`] that are distinct, some missing, and what they have.
@@ -154,7 +159,7 @@ pub fn items(cut: Cut, distinct: bool) -> Arc<Table> {
         Field::new("color", DataType::UInt8, false),
         Field::new("weight", DataType::Int32, true),
     ]));
-    write(&schema, vec![Arc::new(id), Arc::new(color), Arc::new(weight)], cut)
+    write(&schema, vec![Arc::new(id), Arc::new(color), Arc::new(weight)], cut, Choice::Auto)
 }
 
 /// The range of items' ids.
