@@ -16,5 +16,5 @@ pub mod writer;
 pub use atomic::AtomicFile;
 pub use error::ContainerError;
 pub use reader::{BufferReader, ContainerReader};
-pub use source::{BlockBytes, Source};
+pub use source::{BlockBytes, ReadBytes, Source};
 pub use writer::ContainerWriter;

@@ -16,6 +16,7 @@ impl<T: Read + Seek + Send> ReadSeek for T {}
 pub struct Source {
     bytes: Bytes,
     length: u64,
+    spare: Arc<Spare>,
 }
 
 enum Bytes {
@@ -39,14 +40,66 @@ pub enum BlockBytes<'a> {
     /// In memory already.
     Borrowed(&'a [u8]),
     /// Read for this use; shared by those who read the same block.
-    Read(Arc<Vec<u8>>),
+    Read(Arc<ReadBytes>),
+}
+
+/// Bytes that were read. Their memory goes back to the source when nobody uses them any more: new memory costs more than reading into memory that is there already.
+#[derive(Debug)]
+pub struct ReadBytes {
+    /// At least `length` bytes.
+    memory: Vec<u8>,
+    length: usize,
+    spare: Arc<Spare>,
+}
+
+impl AsRef<[u8]> for ReadBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.memory.get(..self.length).unwrap_or_default()
+    }
+}
+
+impl Drop for ReadBytes {
+    fn drop(&mut self) {
+        self.spare.give(std::mem::take(&mut self.memory));
+    }
+}
+
+/// Memory that blocks were read into and that others can be read into.
+#[derive(Debug, Default)]
+struct Spare(Mutex<Vec<Vec<u8>>>);
+
+impl Spare {
+    /// Smaller reads are cheap and many.
+    const LEAST_BYTES: usize = 64 << 10;
+    /// Most that a source keeps.
+    const MOST_BYTES: usize = 32 << 20;
+
+    /// Memory of at least `length` bytes, whatever they are.
+    fn take(&self, length: usize) -> Vec<u8> {
+        {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let fits = |memory: &Vec<u8>| memory.len() >= length && memory.len() / 2 <= length;
+            if let Some(index) = kept.iter().position(fits) {
+                return kept.swap_remove(index);
+            }
+        }
+        vec![0; length]
+    }
+
+    fn give(&self, memory: Vec<u8>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: usize = kept.iter().map(Vec::len).sum();
+        if memory.len() >= Self::LEAST_BYTES && bytes + memory.len() <= Self::MOST_BYTES {
+            kept.push(memory);
+        }
+    }
 }
 
 impl AsRef<[u8]> for BlockBytes<'_> {
     fn as_ref(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,
-            Self::Read(bytes) => bytes,
+            Self::Read(bytes) => (**bytes).as_ref(),
         }
     }
 }
@@ -66,7 +119,7 @@ impl Source {
         }
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
-        Ok(Self { bytes: Bytes::File(file), length })
+        Ok(Self { bytes: Bytes::File(file), length, spare: Arc::default() })
     }
 
     /// A file, mapped into memory: blocks are used where they lie, without a copy.
@@ -84,7 +137,7 @@ impl Source {
         // SAFETY: the caller promises that the file does not change while the map lives, which is what `Mmap::map` demands.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         let length = map.len() as u64;
-        Ok(Self { bytes: Bytes::Map(map), length })
+        Ok(Self { bytes: Bytes::Map(map), length, spare: Arc::default() })
     }
 
     /// Bytes in memory.
@@ -92,7 +145,7 @@ impl Source {
     pub fn memory(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
         let length = bytes.len() as u64;
-        Self { bytes: Bytes::Memory(bytes), length }
+        Self { bytes: Bytes::Memory(bytes), length, spare: Arc::default() }
     }
 
     /// Anything that reads and seeks; reads take turns.
@@ -105,7 +158,7 @@ impl Source {
             length: 0,
             source,
         })?;
-        Ok(Self { bytes: Bytes::Stream(Mutex::new(Box::new(stream))), length })
+        Ok(Self { bytes: Bytes::Stream(Mutex::new(Box::new(stream))), length, spare: Arc::default() })
     }
 
     /// Length in bytes, as it was when the source was opened.
@@ -135,20 +188,29 @@ impl Source {
                 bytes.get(start..start + len).map(BlockBytes::Borrowed).ok_or_else(end_of_file)
             }
             Bytes::File(file) => {
-                let mut bytes = vec![0; len];
-                read_exact_at(file, &mut bytes, offset).map_err(failed)?;
-                Ok(BlockBytes::Read(Arc::new(bytes)))
+                self.read_with(len, |bytes| read_exact_at(file, bytes, offset)).map_err(failed)
             }
             Bytes::Stream(stream) => {
-                let mut bytes = vec![0; len];
                 let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
-                stream
-                    .seek(SeekFrom::Start(offset))
-                    .and_then(|_| stream.read_exact(&mut bytes))
-                    .map_err(failed)?;
-                Ok(BlockBytes::Read(Arc::new(bytes)))
+                self.read_with(len, |bytes| {
+                    stream.seek(SeekFrom::Start(offset))?;
+                    stream.read_exact(bytes)
+                })
+                .map_err(failed)
             }
         }
+    }
+
+    /// `length` bytes as `read` fills them.
+    fn read_with(
+        &self,
+        length: usize,
+        read: impl FnOnce(&mut [u8]) -> io::Result<()>,
+    ) -> io::Result<BlockBytes<'_>> {
+        let spare = Arc::clone(&self.spare);
+        let mut bytes = ReadBytes { memory: spare.take(length), length, spare };
+        read(bytes.memory.get_mut(..length).unwrap_or_default())?;
+        Ok(BlockBytes::Read(Arc::new(bytes)))
     }
 }
 
@@ -168,4 +230,37 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
         bytes = &mut bytes[read..];
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn memory_that_is_used_again_holds_what_was_read_last() {
+        let bytes: Vec<u8> = (0..400_000_u32).flat_map(|number| number.to_le_bytes()).collect();
+        let source = Source::stream(Cursor::new(bytes.clone())).unwrap();
+        let lengths = [200_000, 150_000, 70_000, 199_999, 10, 65_536, 0, 1_600_000];
+        for (offset, length) in (0..).step_by(1001).zip(lengths) {
+            let offset = if length == bytes.len() { 0 } else { offset };
+            let read = |offset: usize| source.read(offset as u64..(offset + length) as u64).unwrap();
+            let (first, second) = (read(offset), read(offset / 2));
+            assert_eq!(first.as_ref(), &bytes[offset..offset + length]);
+            assert_eq!(second.as_ref(), &bytes[offset / 2..offset / 2 + length]);
+        }
+        let kept: Vec<usize> = source.spare.0.lock().unwrap().iter().map(Vec::len).collect();
+        assert!(kept.iter().all(|&length| length >= Spare::LEAST_BYTES), "{kept:?}");
+        assert_eq!(kept.len(), 6, "{kept:?}");
+    }
+
+    #[test]
+    fn no_more_memory_is_kept_than_promised() {
+        let spare = Spare::default();
+        for _ in 0..100 {
+            spare.give(vec![0; 1 << 20]);
+        }
+        assert_eq!(spare.0.lock().unwrap().len(), Spare::MOST_BYTES >> 20);
+    }
 }
