@@ -22,7 +22,7 @@ if [ "${SANITIZER:-none}" = address ]; then
     flags+=" -Zsanitizer=address"
     folder=target/address
 fi
-RUSTFLAGS="$flags" cargo build --release --locked --target "$host" --target-dir "$folder" --bins
+RUSTFLAGS="$flags" cargo build --release --locked --target "$host" --target-dir "$folder" "${targets[@]/#/--bin=}"
 
 for target in "${targets[@]}"; do
     mkdir -p "corpus/$target" "artifacts/$target"
