@@ -6,7 +6,7 @@
 //! | [`presence`] | which groups exist |
 //! | [`expression`] | values and predicates as CUDA C++ |
 //! | [`uses`] | when a pipeline needs what |
-//! | [`tuple`] | tuple code: a pipeline's kernel, which knows no codec |
+//! | [`mod@tuple`] | tuple code: a pipeline's kernel, which knows no codec |
 //! | [`bindings`] | column types, placement and launch shape, which tuple code finds by name |
 //! | [`words`] | the kernels' arguments by meaning |
 //! | [`columns`] | blocks read, proven and made of whole tiles; tiles left out |

@@ -178,7 +178,8 @@ impl Queries {
         if self.q {
             columns.push("qy");
         }
-        *self.random.pick(&columns)
+        let &column = self.random.pick(&columns);
+        column
     }
 
     fn condition(&mut self, depth: u32) -> String {

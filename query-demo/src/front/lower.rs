@@ -149,14 +149,17 @@ impl<'s> Lowering<'s> {
         }
         let bounds = |lowered: &Lowered| (i128::from(lowered.range.min), i128::from(lowered.range.max));
         let (one, other) = (bounds(&left), bounds(&right));
-        let (combined, value): (_, fn(Box<Value>, Box<Value>) -> Value) = match binary.op {
-            Operator::Plus => (crate::plan::combined(one, other, i128::checked_add), Value::Add),
-            Operator::Minus => (crate::plan::combined(one, other, i128::checked_sub), Value::Subtract),
-            _ => (crate::plan::combined(one, other, i128::checked_mul), Value::Multiply),
+        let valid = all(vec![left.valid, right.valid]);
+        let (left, right) = (Box::new(left.value), Box::new(right.value));
+        let (combined, value) = match binary.op {
+            Operator::Plus => (crate::plan::combined(one, other, i128::checked_add), Value::Add(left, right)),
+            Operator::Minus => {
+                (crate::plan::combined(one, other, i128::checked_sub), Value::Subtract(left, right))
+            }
+            _ => (crate::plan::combined(one, other, i128::checked_mul), Value::Multiply(left, right)),
         };
         let bounds = combined.unwrap_or((i128::MIN, i128::MAX));
-        let valid = all(vec![left.valid, right.valid]);
-        self.exact(expr, value(Box::new(left.value), Box::new(right.value)), valid, bounds, data_type)
+        self.exact(expr, value, valid, bounds, data_type)
     }
 
     /// A decimal (or integer, of scale 0) with more digits behind the point.
