@@ -72,24 +72,3 @@ fn kernels_compile_for_every_architecture() {
         }
     }
 }
-
-#[test]
-#[ignore = "prints"]
-fn print() {
-    let (_, plan) = ssb::queries().remove(std::env::var("Q").unwrap().parse().unwrap());
-    for index in 0..plan.pipelines.len() {
-        let source = source(&plan, index, "flbp", Placement::Register, ShapeOptions::default());
-        println!(
-            "{}",
-            source
-                .split("query.cuh\"")
-                .nth(1)
-                .unwrap()
-                .split("#line")
-                .skip(1)
-                .collect::<Vec<_>>()
-                .join("#line")
-        );
-        std::fs::write(format!("/tmp/pipeline{index}.cu"), source).unwrap();
-    }
-}

@@ -9,7 +9,7 @@ mod support;
 use codec_core::Choice;
 use gpu_shim::{ShimQueries, ShimQuery, codec, sorted};
 use query_demo::QueryError;
-use query_demo::gpu::{Options, Placement, ShapeOptions};
+use query_demo::gpu::{Options, Placement, Recode, ShapeOptions};
 use query_demo::plan::{
     Aggregate, Build, Groups, Index, Pipeline, Plan, Predicate, ProbeKind, Range, Step, Value, Word,
     WordValue,
@@ -42,7 +42,8 @@ fn options(placement: Placement, shape: usize, tile_size: u32) -> Options {
         min_blocks: None,
         pack_indexes: shape.is_multiple_of(2),
     };
-    Options { placement, shape, ..Options::default() }
+    // Columns keep their codecs: that is what is tested.
+    Options { placement, shape, recode: Recode::Never, ..Options::default() }
 }
 
 fn filter(predicate: Predicate) -> Step {
@@ -239,6 +240,14 @@ fn every_codec_agrees() {
         plans.extend(some(look_ups(), number, 7));
         plans.extend(random_filters(number as u64 + 50, 1));
         agree(&tables(cut, Choice::Prefer(codec(name))), plans, &options);
+    }
+}
+
+#[test]
+fn blocks_that_a_scan_would_rather_have_otherwise_are_encoded_again() {
+    for name in ["rfor", "dfor", "dict"] {
+        let options = Options { recode: Recode::Slow, ..options(Placement::Register, 1, CUTS[2].tile_size) };
+        agree(&tables(CUTS[2], Choice::Prefer(codec(name))), some(groupings(), 0, 5), &options);
     }
 }
 

@@ -2,48 +2,21 @@
 #![cfg(feature = "sql")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+#[path = "support/generated.rs"]
+mod generated;
 #[path = "support/rows.rs"]
 mod rows;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
-use arrow_io::table::{Table, TableWriter, WriterOptions};
 use codec_core::Choice;
-use container::Source;
-use datagen::{Scale, ssb};
-use query_demo::ssb::{ANSWERS_AT_SCALE_1, LINEORDER_COLUMNS, QUERIES};
-use query_demo::{DeviceChoice, Engine, QueryOptions, Session};
+use generated::session;
+use query_demo::ssb::{ANSWERS_AT_SCALE_1, QUERIES};
+use query_demo::{DeviceChoice, Engine, QueryOptions};
 use rows::rows;
 
 fn cpu() -> QueryOptions {
     QueryOptions { device: DeviceChoice::Cpu, ..QueryOptions::default() }
-}
-
-fn session(scale: f64, choice: Choice) -> Session {
-    let generator = ssb::Generator::new(Scale::new(scale).unwrap(), ssb::Dialect::Maintained);
-    let mut session = Session::new().unwrap();
-    for table in ssb::Table::ALL {
-        let mut options = WriterOptions::default();
-        options.encode.choice = choice;
-        options.row_group_rows = 1 << 20;
-        let schema = generator.schema(table);
-        let columns: Vec<usize> = match table {
-            ssb::Table::Lineorder => {
-                LINEORDER_COLUMNS.iter().map(|name| schema.index_of(name).unwrap()).collect()
-            }
-            _ => (0..schema.fields().len()).collect(),
-        };
-        let schema = schema.project(&columns).unwrap().into();
-        let mut writer = TableWriter::new(Vec::new(), schema, &codecs::REGISTRY, options).unwrap();
-        for batch in generator.stream(table, 2, 65_536).unwrap() {
-            writer.write(&batch.unwrap().project(&columns).unwrap()).unwrap();
-        }
-        let (bytes, _) = writer.finish().unwrap();
-        session
-            .add(table.name(), Table::from_source(Source::memory(bytes), &codecs::REGISTRY).unwrap())
-            .unwrap();
-    }
-    session
 }
 
 #[test]
