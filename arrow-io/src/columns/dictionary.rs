@@ -21,6 +21,9 @@ impl Default for DictionaryLimits {
     }
 }
 
+/// What codes may cost more than the values themselves.
+pub const LITTLE_BYTES: u64 = 128;
+
 /// Distinct values in the order of their first appearance, or, once sorted, ascending. A value's code is its index.
 #[derive(Debug, Clone, Default)]
 pub struct StringDictionary {
@@ -120,7 +123,7 @@ impl StringDictionary {
     }
 
     /// Whether codes are smaller than the values themselves: `value_count` values with `value_bytes` bytes in all. Both sides are estimates before
-    /// compression, so a dictionary must win clearly.
+    /// compression, so a dictionary must win clearly; but where it could lose no more than [`LITTLE_BYTES`], codes are taken for what queries can do with them.
     #[must_use]
     pub fn pays(&self, value_count: u64, value_bytes: u64) -> bool {
         let entries = self.len() as u64;
@@ -128,7 +131,7 @@ impl StringDictionary {
         // An entry costs its bytes and about two bytes of ends; a value by itself costs its bytes and about one byte of ends.
         let with = self.bytes.len() as u64 + 2 * entries + (value_count * code_bits).div_ceil(8);
         let without = value_bytes + value_count;
-        with * 10 < without * 9
+        with * 10 < without * 9 || with <= without + LITTLE_BYTES
     }
 
     fn codes_ascending(&self) -> Vec<u32> {
@@ -170,5 +173,10 @@ mod tests {
         }
         assert!(!dictionary.pays(100, dictionary.bytes().len() as u64));
         assert!(dictionary.pays(10_000, 100 * dictionary.bytes().len() as u64));
+        let mut few = StringDictionary::default();
+        for value in ["north", "south", "east"] {
+            few.insert(value.as_bytes(), DictionaryLimits::default());
+        }
+        assert!(few.pays(3, 14));
     }
 }
