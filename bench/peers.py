@@ -102,25 +102,54 @@ def print_report(report):
               f"{row['read_seconds']:9.3f} {rates[1]:9.2f}")
 
 
+WIDTH, HEIGHT, MARGIN = 560, 320, 56
+
+
+def label_places(points):
+    """For each (text, x, y) where its label begins: beside the point, moved up or down until it covers no other label and no point."""
+    boxes = [(x - 5, y - 5, x + 5, y + 5) for _, x, y in points]
+    places = []
+    for text, x, y in points:
+        length = 6.4 * len(text)
+        sides = (x + 8, x - 8 - length) if x + 8 + length < WIDTH else (x - 8 - length,)
+        candidates = [(left, y + 4 + step) for step in sorted(range(-96, 97, 6), key=abs) for left in sides]
+
+        def is_free(place):
+            left, down = place
+            return all(left > box[2] or left + length < box[0] or down - 11 > box[3] or down + 2 < box[1] for box in boxes)
+
+        left, down = next(filter(is_free, candidates), candidates[0])
+        boxes.append((left, down - 11, left + length, down + 2))
+        places.append((left, down, left + length))
+    return places
+
+
 def svg(reports):
     """Size against reading speed: one panel a table, one point a writer; down and right is better."""
-    width, height, margin = 420, 300, 56
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height * len(reports)}" '
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT * len(reports)}" '
              'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>']
     for index, report in enumerate(reports):
-        points = [(row["writer"], report["rows"] / row["read_seconds"] / 1e6, row["file_bytes"] / 1e6) for row in report["writers"]]
-        fast, large = max(x for _, x, _ in points) * 1.25, max(y for _, _, y in points) * 1.1
-        top = index * height
-        parts.append(f'<text x="{margin}" y="{top + 20}" font-size="13">{pathlib.Path(report["file"]).stem}: {report["rows"]:,} rows</text>'
-                     f'<path d="M{margin} {top + 30}V{top + height - 36}H{width - 12}" fill="none" stroke="black"/>'
-                     f'<text x="{width - 12}" y="{top + height - 8}" text-anchor="end">read, M rows/s (to {fast:.1f})</text>'
-                     f'<text x="14" y="{top + height - 36}" transform="rotate(-90 14 {top + height - 36})">file, MB (to {large:.0f})</text>')
-        for writer, x, y in points:
-            left = margin + x / fast * (width - margin - 12)
-            down = top + height - 36 - y / large * (height - 66)
+        rows = report["writers"]
+        rates = [report["rows"] / row["read_seconds"] / 1e6 for row in rows]
+        sizes = [row["file_bytes"] / 1e6 for row in rows]
+        fast, large = max(rates) * 1.05, max(sizes) * 1.1
+        top, bottom = index * HEIGHT, index * HEIGHT + HEIGHT - 36
+        parts.append(f'<text x="{MARGIN}" y="{top + 20}" font-size="13">{pathlib.Path(report["file"]).stem}: {report["rows"]:,} rows</text>'
+                     f'<path d="M{MARGIN} {top + 30}V{bottom}H{WIDTH - 12}" fill="none" stroke="black"/>'
+                     f'<text x="{WIDTH - 12}" y="{bottom + 28}" text-anchor="end">read, M rows/s</text>'
+                     f'<text x="14" y="{top + 30}" text-anchor="end" transform="rotate(-90 14 {top + 30})">file, MB</text>')
+        for part in (0, 0.5, 1):
+            x, y = MARGIN + part * (WIDTH - MARGIN - 12), bottom - part * (HEIGHT - 66)
+            parts.append(f'<text x="{x:.0f}" y="{bottom + 14}" text-anchor="middle">{part * fast:.3g}</text>'
+                         f'<text x="{MARGIN - 6}" y="{y + 4:.0f}" text-anchor="end">{part * large:.3g}</text>')
+        points = [(row["writer"], MARGIN + rate / fast * (WIDTH - MARGIN - 12), bottom - size / large * (HEIGHT - 66))
+                  for row, rate, size in zip(rows, rates, sizes)]
+        for (writer, x, y), (left, down, right) in zip(points, label_places(points)):
             color = "#c0392b" if writer.startswith("cb2t") else "#2c3e50"
-            parts.append(f'<circle cx="{left:.1f}" cy="{down:.1f}" r="4" fill="{color}"/>'
-                         f'<text x="{left + 6:.1f}" y="{down - 5:.1f}" fill="{color}">{writer}</text>')
+            near = left - 2 if left > x else right + 2
+            parts.append(f'<path d="M{x:.1f} {y:.1f}L{near:.1f} {down - 4:.1f}" stroke="{color}" stroke-width="0.5"/>'
+                         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}"/>'
+                         f'<text x="{left:.1f}" y="{down:.1f}" fill="{color}">{writer}</text>')
     return "\n".join(parts + ["</svg>\n"])
 
 
