@@ -43,7 +43,7 @@ CHUNK = Layout("4Q I H B B I H H I 12s", "slot_count null_count nan_count arrow_
                "statistics_offset min_bytes max_bytes dictionary reserved")
 DICTIONARY = Layout("I I Q I I 8s", "node flags entry_count first_buffer buffer_count reserved")
 BUFFER = Layout("4B I I I Q", "role kind value_width limb block_count first_block values_per_block value_count")
-ENTRY = Layout("Q I I", "offset block_bytes value_count")
+ENTRY = Layout("Q I I I 4s", "offset block_bytes value_count header_checksum reserved")
 
 
 # Columns

@@ -304,6 +304,8 @@ def read_block(data: bytes, entry, kind: int, width: int, order: int):
     found = (head.block_bytes, head.value_count, head.kind, head.value_width, head.order)
     stated = (entry.block_bytes, entry.value_count, kind, width, order)
     check(found == stated, f"(block_bytes, value_count, kind, value_width, order) are {found}, but its entry and buffer say {stated}")
+    check(head.header_checksum == entry.header_checksum, f"header_checksum is {head.header_checksum:08x}, but its entry names "
+          f"{entry.header_checksum:08x}: this block does not belong here, or its header is damaged")
     check(head.value_count > 0, "value_count is 0")
     check(head.block_bytes <= 1 << 31, f"it has {head.block_bytes} bytes, more than 2^31")
     check(head.tile_size in TILE_SIZES[kind], f"tile_size is {head.tile_size}, not one of {TILE_SIZES[kind]}")

@@ -24,7 +24,7 @@ from reader_test_writer import F, FLOAT, NONE, SIGNED, UNSIGNED, pack_block, pac
 
 GOLDEN = os.path.join(FOLDER, "golden")
 INT, STRING = writer.int_type(32), writer.strings(5)
-Entry = namedtuple("Entry", "block_bytes value_count")
+Entry = namedtuple("Entry", "block_bytes value_count header_checksum")
 
 
 def values_of(data: bytes) -> list:
@@ -135,7 +135,7 @@ class Blocks(unittest.TestCase):
     VALUES = list(range(100, 1300))
 
     def read(self, values, data: bytes, width: int = 32, order: int = SIGNED, kind: int = 0):
-        entry = Entry(len(data), len(values))
+        entry = Entry(len(data), len(values), struct.unpack_from("<I", data, 60)[0])
         return read_block(data, entry, kind, width, order)[1]
 
     def refuse(self, message: str, change=None, codec="plain", **options):
@@ -423,6 +423,19 @@ class Refusals(unittest.TestCase):
         self.refuse("are outside", {("entry", 0): {"block_bytes": 1 << 30}})
         self.refuse("its entry and buffer say", {("entry", 0): {"block_bytes": 128}})
         self.refuse("needs 64 bytes", {("entry", 0): {"block_bytes": 16}})
+        self.refuse("its entry names 00000001: this block does not belong here", {("entry", 0): {"header_checksum": 1}})
+        self.refuse("reserved", {("entry", 0): {"reserved": 1}})
+
+    def test_blocks_in_exchange(self):
+        """Two blocks of one buffer that differ in nothing but their values."""
+        data = pack_file([F("i", INT)], [[list(range(2048))]], codecs=("plain",))
+        entries = reader.File(data).column(0).blocks
+        first, second = (slice(entry.offset, entry.offset + entry.block_bytes) for entry in entries)
+        changed = bytearray(data)
+        changed[first], changed[second] = data[second], data[first]
+        self.assertEqual(len(changed), len(data))
+        with self.assertRaisesRegex(Refused, "column 'i': row group 0: node 0: buffer 0: block 0: .* does not belong here"):
+            values_of(bytes(changed))
 
     def test_dictionaries(self):
         ranked = [F("s", STRING, use_dictionary="rank")], [[["a", "b", None]]]

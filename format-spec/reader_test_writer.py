@@ -416,8 +416,9 @@ class Column:
     def section(self, offsets: list) -> bytes:
         tables = {"chunk": ("<QQQQIHBBIHHI12s", self.chunks), "dictionary": ("<IIQIIQ", self.dictionaries),
                   "buffer": ("<BBBBIIIQ", self.buffers),
-                  "entry": ("<QII", [{"offset": offset, "block_bytes": len(data), "value_count": count}
-                                     for offset, (_, count, data) in zip(offsets, self.blocks)])}
+                  "entry": ("<QIIII", [{"offset": offset, "block_bytes": len(data), "value_count": count,
+                                         "header_checksum": struct.unpack_from("<I", data, 60)[0], "reserved": 0}
+                                        for offset, (_, count, data) in zip(offsets, self.blocks)])}
         groups = len(self.chunks) // len(self.nodes)
         head = {"node_count": len(self.nodes), "row_group_count": groups, "dictionary_count": len(self.dictionaries),
                 "buffer_count": len(self.buffers), "block_count": len(self.blocks), "heap_bytes": len(self.heap), "reserved": 0}

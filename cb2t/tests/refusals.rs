@@ -126,7 +126,7 @@ fn line_2_checksums_that_do_not_match() {
         (block.tiles[0].start, "tile 0: checksum"),
         (block.checksums, "block header has checksum"),
         (block.range.start + 32, "block header has checksum"),
-        (block.range.start + 60, "block header has checksum"),
+        (block.range.start + 60, "block: its header_checksum is"),
         (column.section.start + 40, "column section has checksum"),
         (column.entry + 16, "footer has checksum"),
         (patient.anatomy.footer.start, "footer has checksum"),
@@ -160,6 +160,11 @@ fn line_3_reserved_bytes_and_padding_that_are_not_zero() {
         ),
         (&patient, patient.at(Part::NodeChunks, 1) + 52..patient.at(Part::NodeChunks, 1) + 64, "node chunk"),
         (&coded, coded.at(Part::Dictionaries, 0) + 24..coded.at(Part::Dictionaries, 0) + 32, "dictionary"),
+        (
+            &patient,
+            patient.entry(Part::BlockEntries, 0, 1) + 20..patient.entry(Part::BlockEntries, 0, 1) + 24,
+            "block entry",
+        ),
         (&patient, patient.anatomy.trailer + 22..patient.anatomy.trailer + 24, "trailer"),
     ];
     for (patient, range, what) in reserved {
@@ -408,15 +413,36 @@ fn line_7_a_block_of_another_column_or_twice_the_same() {
     // One block entered twice, and both in exchange.
     let entries = [patient.entry(Part::BlockEntries, 0, 0), patient.entry(Part::BlockEntries, 0, 1)];
     let mut bytes = patient.bytes.clone();
-    bytes.copy_within(entries[0]..entries[0] + 16, entries[1]);
+    bytes.copy_within(entries[0]..entries[0] + 24, entries[1]);
     says(&patient.sealed(bytes), &["block entry: offset"]);
     let mut bytes = patient.bytes.clone();
-    let saved = bytes[entries[0]..entries[0] + 16].to_vec();
-    bytes.copy_within(entries[1]..entries[1] + 16, entries[0]);
-    bytes[entries[1]..entries[1] + 16].copy_from_slice(&saved);
+    let saved = bytes[entries[0]..entries[0] + 24].to_vec();
+    bytes.copy_within(entries[1]..entries[1] + 24, entries[0]);
+    bytes[entries[1]..entries[1] + 24].copy_from_slice(&saved);
     says(&patient.sealed(bytes), &["block entry: offset"]);
     // A block that begins within another.
     says(&patient.with(entries[1], 8, patient.get(entries[0], 8) + 64), &["block entry: offset"]);
+}
+
+#[test]
+fn line_7_a_block_that_its_entry_does_not_name() {
+    for (patient, place) in
+        [(Patient::plain(), "column n, row group 0, values"), (Patient::coded(), "column w, dictionary")]
+    {
+        // The last blocks of the coded column are its dictionary's: ends, bytes and rank, which only the proof reads.
+        let blocks = &patient.anatomy.columns[0].blocks;
+        let index = if place.contains("dictionary") { blocks.len() - 2 } else { 0 };
+        let entry = patient.entry(Part::BlockEntries, 0, index) + 16;
+        let stored = patient.get(blocks[index].range.start + 60, 4);
+        assert_eq!(patient.get(entry, 4), stored);
+        for value in [0, stored ^ 1, u64::from(u32::MAX)] {
+            let mut bytes = patient.bytes.clone();
+            bytes[entry..entry + 4].copy_from_slice(&value.to_le_bytes()[..4]);
+            patient.anatomy.seal_sections(&mut bytes);
+            let names = format!("{stored:08x}, but its entry names {value:08x}");
+            says(&error_of(&bytes), &[place, "block 0: ", &names, "does not belong here"]);
+        }
+    }
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use codec_core::{BlockSource, Layout};
 use format_spec::{
-    BlockEntry, BufferEntry, ColumnEntry, ColumnSection, FILE_ALIGNMENT, FILE_HEADER_BYTES, FileHeader,
-    Footer, FormatError, TRAILER_BYTES, Trailer, checksum, is_zero,
+    BlockEntry, BlockHeader, BufferEntry, ColumnEntry, ColumnSection, FILE_ALIGNMENT, FILE_HEADER_BYTES,
+    FORMAT_VERSION, FileHeader, Footer, FormatError, TRAILER_BYTES, Trailer, checksum, is_zero,
 };
+use zerocopy::FromBytes;
 
 use crate::{BlockBytes, ContainerError, Source};
 
@@ -130,12 +131,14 @@ impl ContainerReader {
         Ok(ColumnSection::parse(bytes.as_ref(), row_group_count, self.footer_offset)?)
     }
 
-    /// Reads one block; what it holds is for [`codec_core::Block`] to prove.
+    /// Reads one block, which is the one that its entry names; what it holds is for [`codec_core::Block`] to prove.
     ///
     /// # Errors
-    /// Bytes that cannot be read.
+    /// Bytes that cannot be read, or another block.
     pub fn block(&self, entry: &BlockEntry) -> Result<BlockBytes<'_>, ContainerError> {
-        self.source.read(block_range(entry))
+        let bytes = self.source.read(block_range(entry))?;
+        check_entry(entry, bytes.as_ref())?;
+        Ok(bytes)
     }
 
     /// Proves that header, blocks, sections, footer and trailer do not overlap, and that between them is nothing but padding. `sections` are all
@@ -248,19 +251,24 @@ impl<'a> BlockSource for BufferReader<'a> {
         let index = usize::try_from(block_index).unwrap_or(usize::MAX);
         let entry = self.blocks.get(index).ok_or(missing)?;
         let bytes = self.container.block(entry)?;
-        check_counts(entry, bytes.as_ref())?;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((block_index, bytes.clone()));
         Ok(bytes)
     }
 }
 
-/// The block's own header counts as many values as its entry says; a block too short for a header is refused when it is parsed.
-fn check_counts(entry: &BlockEntry, bytes: &[u8]) -> Result<(), FormatError> {
-    use zerocopy::FromBytes;
-    let Ok((header, _)) = format_spec::BlockHeader::ref_from_prefix(bytes) else { return Ok(()) };
-    let (found, expected) = (header.value_count.get().into(), entry.value_count.get().into());
-    if found == expected {
+/// The block's own header is the one that its entry names. Bytes that are no header of this version are refused for that when the block is parsed.
+fn check_entry(entry: &BlockEntry, bytes: &[u8]) -> Result<(), FormatError> {
+    let Ok((header, _)) = BlockHeader::ref_from_prefix(bytes) else { return Ok(()) };
+    if header.magic != BlockHeader::MAGIC || header.format_version.get() != FORMAT_VERSION {
         return Ok(());
     }
-    Err(FormatError::Mismatch { what: "block", field: "value_count", found, expected })
+    let (found, expected) = (header.header_checksum.get(), entry.header_checksum.get());
+    if found != expected {
+        return Err(FormatError::ForeignBlock { found, expected });
+    }
+    let (found, expected) = (header.value_count.get().into(), entry.value_count.get().into());
+    if found != expected {
+        return Err(FormatError::Mismatch { what: "block", field: "value_count", found, expected });
+    }
+    Ok(())
 }

@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use format_spec::{
-    BlockEntry, ColumnEntry, FILE_ALIGNMENT, FileHeader, FormatError, Trailer, align, checksum, footer_bytes,
+    BlockEntry, BlockHeader, ColumnEntry, FILE_ALIGNMENT, FileHeader, FormatError, Trailer, align, checksum,
+    footer_bytes,
 };
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::ContainerError;
 
@@ -36,7 +37,7 @@ impl<W: Write> ContainerWriter<W> {
     /// Appends a block of `value_count` values.
     ///
     /// # Errors
-    /// The sink cannot be written, or the block is longer than an entry can say.
+    /// The sink cannot be written, or the block is shorter than its header or longer than an entry can say.
     pub fn block(&mut self, block: &[u8], value_count: u32) -> Result<BlockEntry, ContainerError> {
         let found = block.len() as u64;
         let block_bytes = u32::try_from(found).map_err(|_| FormatError::Field {
@@ -44,11 +45,18 @@ impl<W: Write> ContainerWriter<W> {
             field: "block_bytes",
             found,
         })?;
+        let (header, _) = BlockHeader::ref_from_prefix(block).map_err(|_| FormatError::Truncated {
+            what: "block",
+            needed_bytes: BlockHeader::BYTES as u64,
+            found_bytes: found,
+        })?;
         let offset = self.aligned(block)?;
         Ok(BlockEntry {
             offset: offset.into(),
             block_bytes: block_bytes.into(),
             value_count: value_count.into(),
+            header_checksum: header.header_checksum,
+            reserved: 0.into(),
         })
     }
 

@@ -49,6 +49,16 @@ pub enum FormatError {
         /// The checksum of the bytes.
         computed: u32,
     },
+    /// A block is not the one that its entry in the column section names.
+    #[error(
+        "block: its header_checksum is {found:08x}, but its entry names {expected:08x}: this block does not belong here, or its header is damaged"
+    )]
+    ForeignBlock {
+        /// The checksum at the end of the block's header.
+        found: u32,
+        /// The checksum in the block's entry.
+        expected: u32,
+    },
     /// Reserved bytes or padding are not zero.
     #[error("{what} has reserved or padding bytes that are not zero")]
     NotZero {

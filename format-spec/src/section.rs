@@ -116,7 +116,7 @@ pub struct BufferEntry {
     pub value_count: U64,
 }
 
-/// Where a block is.
+/// Where a block is, and which one it is.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct BlockEntry {
@@ -126,6 +126,10 @@ pub struct BlockEntry {
     pub block_bytes: U32,
     /// Values in the block.
     pub value_count: U32,
+    /// The checksum at the end of the block's own header: a block of another place has another one, however alike they are otherwise.
+    pub header_checksum: U32,
+    /// Zero.
+    pub reserved: U32,
 }
 
 /// A column section whose tables are proven to refer only to what is there. Whether a node has the buffers of its type is for the reader to check,
@@ -431,6 +435,9 @@ fn needed_bytes(header: &SectionHeader) -> u64 {
 fn check_block_place(block: &BlockEntry, least_offset: u64, footer_offset: u64) -> Result<u64, FormatError> {
     let what = "block entry";
     let (offset, length) = (block.offset.get(), u64::from(block.block_bytes.get()));
+    if block.reserved.get() != 0 {
+        return Err(FormatError::NotZero { what });
+    }
     if !offset.is_multiple_of(FILE_ALIGNMENT) || offset < least_offset {
         return Err(FormatError::Field { what, field: "offset", found: offset });
     }

@@ -160,10 +160,14 @@ impl Table {
                 column: node.path.clone(),
                 place: row_group.map_or("dictionary".to_owned(), |index| format!("row group {index}")),
                 role,
-                source: Box::new(BufferError::Block { block_index, source }),
+                source: Box::new(source),
             };
-            let bytes = self.container().block(block_entry)?;
-            let block = Block::parse(bytes.as_ref(), self.registry()).map_err(failed)?;
+            let refused = |source| failed(BufferError::Block { block_index, source });
+            let bytes = self
+                .container()
+                .block(block_entry)
+                .map_err(|source| failed(BufferError::Read { block_index, source }))?;
+            let block = Block::parse(bytes.as_ref(), self.registry()).map_err(refused)?;
             let (value_count, block_bytes) =
                 (block.view().value_count(), block_entry.block_bytes.get().into());
             if block.view().constant().is_some() {
@@ -171,7 +175,7 @@ impl Table {
                 continue;
             }
             Budget::new(memory_bytes).charge(node, u64::from(value_count) * block.layout().value_bytes())?;
-            let values = block.check().and_then(|checked| checked.decode()).map_err(failed)?;
+            let values = block.check().and_then(|checked| checked.decode()).map_err(refused)?;
             let (layout, order, tile_size) = (block.layout(), block.view().order(), block.tile_size());
             let found = choose(self.registry(), choice, layout, order, values.as_values(), tile_size);
             let trials = found.map(|(_, trials)| trials).unwrap_or_default();

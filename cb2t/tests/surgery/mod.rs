@@ -42,9 +42,10 @@ pub struct Place {
     pub entry_bytes: usize,
 }
 
-/// A block: where it is, and what its checksums cover.
+/// A block: where its entry and it are, and what its checksums cover.
 #[derive(Debug, Clone)]
 pub struct Block {
+    pub entry: usize,
     pub range: Range<usize>,
     /// Where its first tile begins, counted from the block.
     pub first_tile: usize,
@@ -108,6 +109,12 @@ impl Anatomy {
 
     /// Makes every checksum right, from the tiles up to the footer.
     pub fn seal(&self, bytes: &mut [u8]) {
+        self.seal_blocks(bytes);
+        self.seal_sections(bytes);
+    }
+
+    /// Makes the checksums of tiles and blocks right, and the entries that name the blocks.
+    fn seal_blocks(&self, bytes: &mut [u8]) {
         for column in &self.columns {
             for block in &column.blocks {
                 for (index, tile) in block.tiles.iter().enumerate() {
@@ -116,9 +123,14 @@ impl Anatomy {
                 }
                 if let Some(sum) = block_checksum(&bytes[block.range.clone()], block.first_tile) {
                     put(bytes, block.range.start + 60, sum);
+                    put(bytes, block.entry + 16, sum);
                 }
             }
         }
+    }
+
+    /// Makes the checksums of sections and footer right, whatever the entries of blocks say.
+    pub fn seal_sections(&self, bytes: &mut [u8]) {
         for column in &self.columns {
             let sum = checksum(&bytes[column.section.clone()]);
             put(bytes, column.entry + 16, sum);
@@ -168,8 +180,8 @@ impl Anatomy {
         if self.all(Part::BlockHeader).count() >= MAX_BLOCKS {
             return None;
         }
-        let (entry, _) = BlockEntry::ref_from_prefix(&bytes[entry..]).ok()?;
-        let range = within(entry.offset.get(), entry.block_bytes.get().into(), self.footer.start)?;
+        let (fields, _) = BlockEntry::ref_from_prefix(&bytes[entry..]).ok()?;
+        let range = within(fields.offset.get(), fields.block_bytes.get().into(), self.footer.start)?;
         let (header, _) = BlockHeader::ref_from_prefix(&bytes[range.clone()]).ok()?;
         self.add(Part::BlockHeader, range.start..range.start + BlockHeader::BYTES, BlockHeader::BYTES);
         let mut rest = Rest { at: range.start + BlockHeader::BYTES, end: range.end };
@@ -195,7 +207,7 @@ impl Anatomy {
             self.add(Part::Tile, tile.clone(), 1);
             tiles.push(tile);
         }
-        Some(Block { first_tile: rest.at - range.start, range, checksums: checksums.start, tiles })
+        Some(Block { entry, first_tile: rest.at - range.start, range, checksums: checksums.start, tiles })
     }
 }
 

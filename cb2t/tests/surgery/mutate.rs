@@ -47,6 +47,11 @@ pub fn mutate(bytes: &mut [u8], random: &mut Random) -> Option<String> {
         done.push("not sealed".into());
         return Some(done.join(", "));
     }
+    if random.draw().is_multiple_of(16) {
+        done.push("blocks not sealed".into());
+        anatomy.seal_sections(bytes);
+        return Some(done.join(", "));
+    }
     // The changed fields say where things are now; the old ones said what was covered before.
     anatomy.seal(bytes);
     if random.draw().is_multiple_of(2)
