@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, ListArray, RecordBatch, StringArray};
 use arrow::datatypes::Int32Type;
-use cb2t::REGISTRY;
+use cb2t::{DictionaryLimits, REGISTRY, WriterOptions};
 use codec_core::conformance::Random;
 use samples::every_type::every_type;
 use samples::{PLAIN, options, outcome, two_columns, words, write};
@@ -27,9 +27,9 @@ impl Patient {
         Self { bytes, anatomy }
     }
 
-    /// Two columns in two row groups, stored plainly.
+    /// Two columns in two row groups, stored plainly and without dictionaries.
     fn plain() -> Self {
-        Self::of(write(&two_columns(6), &PLAIN, options(3)))
+        Self::of(write(&two_columns(6), &PLAIN, without_dictionaries(3)))
     }
 
     fn coded() -> Self {
@@ -37,7 +37,11 @@ impl Patient {
     }
 
     fn column(array: ArrayRef) -> Self {
-        Self::of(write(&RecordBatch::try_from_iter([("c", array)]).unwrap(), &PLAIN, options(1 << 20)))
+        Self::of(write(
+            &RecordBatch::try_from_iter([("c", array)]).unwrap(),
+            &PLAIN,
+            without_dictionaries(1 << 20),
+        ))
     }
 
     /// Where the `index`-th structure of a part begins.
@@ -84,6 +88,11 @@ impl Patient {
         self.anatomy.seal(&mut bytes);
         outcome(&bytes, &|| format!("{at} is {value}")).verified.unwrap_err()
     }
+}
+
+/// Strings stay strings, however few they are.
+fn without_dictionaries(rows: u64) -> WriterOptions {
+    WriterOptions { dictionary_limits: DictionaryLimits { entries: 0, bytes: 0 }, ..options(rows) }
 }
 
 fn error_of(bytes: &[u8]) -> String {
