@@ -10,6 +10,7 @@ use std::path::Path;
 
 use codec_core::Choice;
 use generated::session;
+use query_demo::gpu::compaction::Compaction;
 use query_demo::gpu::tuple::tuple_code;
 use query_demo::ssb::QUERIES;
 
@@ -58,7 +59,8 @@ fn tuple_code_is_the_same_whatever_the_codecs() {
         let session = session(0.005, choice);
         let code = |sql: &str| {
             let plan = session.compile(sql).unwrap().plan;
-            let texts = (0..plan.pipelines.len()).map(|index| tuple_code(&plan, index).unwrap().text);
+            let texts = (0..plan.pipelines.len())
+                .map(|index| tuple_code(&plan, index, Compaction::Estimated).unwrap().text);
             texts.collect::<Vec<String>>().concat()
         };
         QUERIES.map(|(_, sql)| code(sql))
