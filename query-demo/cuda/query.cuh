@@ -99,31 +99,19 @@ __device__ __forceinline__ void most_all(u64 value, u64* word) {
 
 __device__ __forceinline__ u64 greater(u64 left, u64 right) { return left > right ? left : right; }
 
-// Which rows of a tile have their turn, where only so many can: the others make the tile come again.
-struct Turn {
-  u32 first = 0;  // rows that had their turn
-  bool again = false;
-};
-
 // The tiles that a group takes, one after the other: all of the column, or those of a list.
-// TURN: rows of a tile that have their turn at a time.
-template <class G, u32 THREADS, u32 TURN>
+template <class G, u32 THREADS>
 struct Tiles {
   const TileEntry* entries;
   const u32* list;
   u32 position, end;
-  Turn turn;
 
   // words: list or 0, number of tiles; then the first input's.
   __device__ __forceinline__ Tiles(const u64* words, const u64* input)
       : entries(pointer<const TileEntry>(input[1])), list(pointer<const u32>(words[0])), position(blockIdx.x * (THREADS / G::size) + threadIdx.x / G::size),
         end(static_cast<u32>(words[1])) {}
   __device__ __forceinline__ bool left() const { return position < end; }
-  __device__ __forceinline__ void next() {
-    turn.first = turn.again ? turn.first + TURN : 0;
-    if (!turn.again) position += gridDim.x * (THREADS / G::size);
-    turn.again = false;
-  }
+  __device__ __forceinline__ void next() { position += gridDim.x * (THREADS / G::size); }
   __device__ __forceinline__ u32 tile() const { return list == nullptr ? position : list[position]; }
   // This thread's rows of a tile: all ITEMS but in a tile that was padded.
   template <u32 ITEMS>
@@ -187,117 +175,9 @@ struct Decoded {
   __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
 };
 
-// The rows that are left of a tile, LATE or fewer for each thread: where they are.
-template <class G, u32 LATE>
-struct Late {
-  static constexpr u32 PLACES = G::size * LATE;
-  struct Memory {
-    u32 warps[G::warps];
-    u16 positions[PLACES];
-  };
-  u32 rows = 0;         // this thread's, by place
-  u32 positions[LATE];  // theirs in the tile; any where there is no row
-
-  // All threads of the group, each with the rows that are left of its own.
-  __device__ __forceinline__ Late(G group, u32 own, Memory& memory, Turn& turn) {
-    u32 sum = __popc(own);
-#pragma unroll
-    for (u32 distance = 1; distance < LANES; distance *= 2) {
-      const u32 left = __shfl_up_sync(ALL_LANES, sum, distance);
-      if (group.lane() >= distance) sum += left;
-    }
-    u32 place = sum - __popc(own), count = __shfl_sync(ALL_LANES, sum, LANES - 1);
-    if constexpr (G::size > LANES) {
-      if (group.lane() == 0) memory.warps[group.warp()] = count;
-      group.sync();
-      count = 0;
-      for (u32 warp = 0; warp < G::warps; warp++) {
-        if (warp == group.warp()) place += count;
-        count += memory.warps[warp];
-      }
-    }
-    turn.again = count > turn.first + PLACES;
-    // Places before the first had their turn, those past the last will.
-    place -= turn.first;
-    for (u32 rest = own; rest != 0; rest &= rest - 1, place++) {
-      if (place < PLACES) memory.positions[place] = static_cast<u16>((__ffs(rest) - 1) * G::size + group.rank);
-    }
-    group.sync();
-#pragma unroll
-    for (u32 i = 0; i < LATE; i++) {
-      const u32 place = i * G::size + group.rank;
-      const bool there = place < count - turn.first;
-      if (there) rows |= 1u << i;
-      positions[i] = there ? memory.positions[place] : 0;
-    }
-    // The memory is free for the next tile.
-    group.sync();
-  }
-};
-
-// All threads of the group: values of all their rows go to the threads that look at them by position, through scratch, which has room for a tile.
-template <u32 ITEMS, class V, u32 LATE, class G, class VALUES>
-__device__ __forceinline__ void pick(G group, u8* scratch, VALUES value, const u32 (&positions)[LATE], V (&picked)[LATE]) {
-  V* place = reinterpret_cast<V*>(scratch);
-#pragma unroll
-  for (u32 i = 0; i < ITEMS; i++) place[i * G::size + group.rank] = value(i);
-  group.sync();
-#pragma unroll
-  for (u32 i = 0; i < LATE; i++) picked[i] = place[positions[i]];
-  group.sync();
-}
-
-// Inputs of which values are picked by position, from a tile that is decoded as a whole.
-template <class COLUMN, class G, u32 ITEMS, u32 LATE>
-struct PickedFromRegisters {
-  using V = typename COLUMN::Value;
-  struct Place {};
-  V values[LATE];
-
-  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8* scratch, Place&, const u32 (&positions)[LATE]) {
-    const ColumnView column = view(words);
-    V all[ITEMS];
-    COLUMN::template decompress_tile<true>(group, column, tile, column.tiles[tile], scratch, all);
-    pick<ITEMS>(group, scratch, [&](u32 i) { return all[i]; }, positions, values);
-  }
-  __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
-};
-
-template <class COLUMN, class G, u32 ITEMS, u32 LATE>
-struct PickedFromMemory {
-  using V = typename COLUMN::Value;
-  using All = InMemory<COLUMN, G, ITEMS>;
-  using Place = typename All::Place;
-  V values[LATE];
-
-  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8* scratch, Place& place, const u32 (&positions)[LATE]) {
-    // Others may still pick from the tile before.
-    group.sync();
-    All().load(group, words, tile, scratch, place);
-#pragma unroll
-    for (u32 i = 0; i < LATE; i++) values[i] = place.values[positions[i]];
-  }
-  __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
-};
-
-template <class VALUE, class G, u32 ITEMS, u32 LATE>
-struct PickedFromDecoded {
-  using V = VALUE;
-  struct Place {};
-  V values[LATE];
-
-  __device__ __forceinline__ void load(G, const u64* words, u32 tile, u8*, Place&, const u32 (&positions)[LATE]) {
-    const V* from = pointer<const V>(words[0]) + u64(tile) * (G::size * ITEMS);
-#pragma unroll
-    for (u32 i = 0; i < LATE; i++) values[i] = __ldcs(from + positions[i]);
-  }
-  __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
-};
-
-// What a group needs to decode COLUMNS, at least LEAST.
-template <class G, u32 ITEMS, u32 LEAST, class... COLUMNS>
+template <class G, u32 ITEMS, class... COLUMNS>
 __device__ constexpr u32 scratch_bytes() {
-  u32 bytes = LEAST;
+  u32 bytes = 16;
   ((bytes = larger(bytes, static_cast<u32>(sizeof(typename COLUMNS::template Scratch<G, ITEMS>)))), ...);
   return bytes;
 }

@@ -19,7 +19,6 @@
 pub mod bindings;
 pub mod check;
 pub mod columns;
-pub mod compaction;
 pub mod device;
 pub mod expression;
 pub mod job;
@@ -31,7 +30,6 @@ pub mod tuple;
 pub mod uses;
 pub mod words;
 
-pub use compaction::Compaction;
 pub use device::{Gpu, GpuProfile, Prepared};
 pub use gpu_decode::tiles::Recode;
 pub use options::{Options, Placement, Shape, ShapeOptions};

@@ -8,12 +8,10 @@
 
 mod explain;
 mod range;
-mod selectivity;
 
 use std::fmt;
 
 pub use self::range::{Bounds, Range, combined};
-pub use self::selectivity::estimate;
 
 /// What a query runs: builds first, each before the pipelines that probe what it built; the aggregation last.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,6 @@ use gpu_decode::nvrtc::Nvrtc;
 use gpu_decode::source::{CodecInUse, ColumnType};
 use query_demo::gpu::bindings::{compact_program, program};
 use query_demo::gpu::check::check;
-use query_demo::gpu::compaction::Compaction;
 use query_demo::gpu::tuple::tuple_code;
 use query_demo::gpu::{Options, Placement, Shape, ShapeOptions};
 use query_demo::plan::{Input, Pipeline, Plan};
@@ -47,7 +46,7 @@ fn source(plan: &Plan, index: usize, codec: &str, placement: Placement, shape: S
     let options = Options { placement, shape, ..Options::default() };
     let shape = Shape::new(&options, 1024).unwrap();
     let columns: Vec<&ColumnType> = columns.iter().collect();
-    program(&tuple_code(plan, index, Compaction::Estimated).unwrap(), &columns, placement, shape)
+    program(&tuple_code(plan, index).unwrap(), &columns, placement, shape)
 }
 
 fn compile(nvrtc: &Nvrtc, source: &str, architecture: &str) -> String {

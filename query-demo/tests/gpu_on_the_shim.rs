@@ -9,7 +9,7 @@ mod support;
 use codec_core::Choice;
 use gpu_shim::{ShimQueries, ShimQuery, codec, sorted};
 use query_demo::QueryError;
-use query_demo::gpu::{Compaction, Options, Placement, Recode, ShapeOptions};
+use query_demo::gpu::{Options, Placement, Recode, ShapeOptions};
 use query_demo::plan::{
     Aggregate, Build, Groups, Index, Pipeline, Plan, Predicate, ProbeKind, Range, Step, Value, Word,
     WordValue,
@@ -33,19 +33,17 @@ fn tables(cut: Cut, choice: Choice) -> Tables {
 /// Launch shapes by number: threads a thread block, and whether a warp or the thread block decodes a tile.
 const SHAPES: [(u32, bool); 5] = [(64, true), (128, false), (256, false), (32, true), (64, false)];
 
-fn options(placement: Placement, number: usize, tile_size: u32) -> Options {
-    let (threads, by_warp) = SHAPES[number % SHAPES.len()];
+fn options(placement: Placement, shape: usize, tile_size: u32) -> Options {
+    let (threads, by_warp) = SHAPES[shape % SHAPES.len()];
     let items = tile_size / if by_warp { 32 } else { threads };
     let shape = ShapeOptions {
         threads_per_block: Some(threads),
         items_per_thread: Some(items),
         min_blocks: None,
-        pack_indexes: number.is_multiple_of(2),
+        pack_indexes: shape.is_multiple_of(2),
     };
-    // However many rows are left: all of them have their turn.
-    let compaction = [Compaction::Before(1), Compaction::Never, Compaction::Before(2)][number % 3];
     // Columns keep their codecs: that is what is tested.
-    Options { placement, shape, compaction, recode: Recode::Never, ..Options::default() }
+    Options { placement, shape, recode: Recode::Never, ..Options::default() }
 }
 
 fn filter(predicate: Predicate) -> Step {

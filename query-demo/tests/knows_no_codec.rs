@@ -10,7 +10,6 @@ use std::path::Path;
 
 use codec_core::Choice;
 use generated::session;
-use query_demo::gpu::compaction::Compaction;
 use query_demo::gpu::tuple::tuple_code;
 use query_demo::ssb::QUERIES;
 
@@ -59,8 +58,7 @@ fn tuple_code_is_the_same_whatever_the_codecs() {
         let session = session(0.005, choice);
         let code = |sql: &str| {
             let plan = session.compile(sql).unwrap().plan;
-            let texts = (0..plan.pipelines.len())
-                .map(|index| tuple_code(&plan, index, Compaction::Estimated).unwrap().text);
+            let texts = (0..plan.pipelines.len()).map(|index| tuple_code(&plan, index).unwrap().text);
             texts.collect::<Vec<String>>().concat()
         };
         QUERIES.map(|(_, sql)| code(sql))

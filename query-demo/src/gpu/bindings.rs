@@ -10,51 +10,36 @@ use crate::gpu::tuple::TupleCode;
 /// Hand-written device code that tuple code is made of.
 pub const QUERY: Part<'_> = Part { name: "query.cuh", text: include_str!("../../cuda/query.cuh") };
 
-/// Rows of a tile for which there are places once few are left.
-const LATE_ROWS: u32 = 128;
-
 /// The bindings of a pipeline over `columns`, the types of all its inputs, of which `code` uses some.
 #[must_use]
 pub fn bindings(code: &TupleCode, columns: &[&ColumnType], placement: Placement, shape: Shape) -> String {
     let Shape { threads_per_block, group, items_per_thread, min_blocks, pack_indexes } = shape;
     let mut text = format!(
-        "constexpr u32 THREADS = {threads_per_block}, ITEMS = {items_per_thread}, LATE = {}, MIN_BLOCKS = {min_blocks};\n\
+        "constexpr u32 THREADS = {threads_per_block}, ITEMS = {items_per_thread}, MIN_BLOCKS = {min_blocks};\n\
          using Group = cb2t::Group<{group}>;\n\
          using Index16 = u{};\n",
-        (LATE_ROWS / group).max(1),
         if pack_indexes { 16 } else { 32 }
     );
     let (mut places, mut scratch) = (String::new(), String::new());
-    // Values are picked from a tile of them in scratch.
-    let mut least_scratch = (group * items_per_thread * u32::from(code.picked_width / 8)).max(16);
     for &input in &code.inputs {
         let Some(column) = columns.get(input) else { continue };
-        let late = code.late_inputs.contains(&input);
-        let in_registers = matches!(placement, Placement::Register | Placement::Uncompressed);
         let (class, of) = match placement {
-            Placement::PreDecode if late => ("PickedFromDecoded", column.value().to_owned()),
+            Placement::Register | Placement::Uncompressed => ("InRegisters", column.cuda()),
+            Placement::Shared | Placement::GlobalStage => ("InMemory", column.cuda()),
             Placement::PreDecode => ("Decoded", column.value().to_owned()),
-            _ if in_registers && late => ("PickedFromRegisters", column.cuda()),
-            _ if in_registers => ("InRegisters", column.cuda()),
-            _ if late => ("PickedFromMemory", column.cuda()),
-            _ => ("InMemory", column.cuda()),
         };
         // Writing to a String cannot fail.
-        let _ = write!(text, "using Input{input} = cb2t::query::{class}<{of}, Group, ITEMS");
-        text.push_str(if late { ", LATE>;\n" } else { ">;\n" });
+        let _ = writeln!(text, "using Input{input} = cb2t::query::{class}<{of}, Group, ITEMS>;");
         let _ = write!(places, " Input{input}::Place input{input};");
         if placement != Placement::PreDecode {
             let _ = write!(scratch, ", {}", column.cuda());
-        }
-        if late && in_registers {
-            least_scratch = least_scratch.max(column.tile_size * u32::from(column.value_width / 8));
         }
     }
     let memory = if placement == Placement::GlobalStage { "StagedPlaces" } else { "SharedPlaces" };
     let _ = write!(
         text,
         "struct Places {{{places} }};\n\
-         using Memory = cb2t::query::{memory}<Places, cb2t::query::scratch_bytes<Group, ITEMS, {least_scratch}{scratch}>(), THREADS / Group::size>;\n"
+         using Memory = cb2t::query::{memory}<Places, cb2t::query::scratch_bytes<Group, ITEMS{scratch}>(), THREADS / Group::size>;\n"
     );
     text
 }

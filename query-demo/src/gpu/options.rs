@@ -4,7 +4,6 @@ use codec_core::AnyCodec;
 use gpu_decode::tiles::Recode;
 
 use crate::QueryError;
-use crate::gpu::compaction::Compaction;
 
 /// Where decoded values lie until tuple code has used them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
@@ -66,8 +65,6 @@ pub struct Options {
     pub recode: Recode,
     /// Threads.
     pub shape: ShapeOptions,
-    /// Whether kernels go over to the few rows that are left of a tile.
-    pub compaction: Compaction,
     /// Read all tiles, whatever their statistics say.
     pub keep_all_tiles: bool,
     /// More options for the compiler: for experiments.
@@ -82,7 +79,6 @@ impl std::fmt::Debug for Options {
             .field("baseline", &self.baseline.map(AnyCodec::name))
             .field("recode", &self.recode)
             .field("shape", &self.shape)
-            .field("compaction", &self.compaction)
             .field("keep_all_tiles", &self.keep_all_tiles)
             .field("compiler", &self.compiler)
             .finish()

@@ -97,7 +97,7 @@ impl PreparedPart {
             let (first_row_group, row_group_end) = (row_groups.start, row_groups.end);
             let part = Part { device, name, table, first_row_group, row_group_end, recode };
             let columns = store.columns(part, pipeline)?;
-            let code = tuple_code(plan, index, options.compaction)?;
+            let code = tuple_code(plan, index)?;
             let types: Vec<&ColumnType> = columns.iter().map(|column| column.column.column_type()).collect();
             let shape = Shape::new(options, types.first().map_or(1024, |column| column.tile_size))?;
             let tile_count = columns.first().map_or(0, |column| column.tile_count);

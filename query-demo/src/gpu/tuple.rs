@@ -5,9 +5,8 @@ use std::fmt::Write;
 use gpu_decode::program::Words;
 
 use crate::QueryError;
-use crate::gpu::compaction::{Compaction, compact_before};
 use crate::gpu::expression::{Expressions, Width, fits_window};
-use crate::gpu::uses::{Span, Stage, Uses, stages};
+use crate::gpu::uses::{Stage, Uses, stages};
 use crate::gpu::words::{BitSet, TablePart, Word};
 use crate::plan::{
     Aggregate, Build, Field, GroupKey, Groups, Index, Plan, Predicate, Probe, ProbeKind, Range, Sink, Value,
@@ -28,10 +27,6 @@ pub struct TupleCode {
     pub sets: Vec<BitSet>,
     /// The inputs that it decodes.
     pub inputs: Vec<usize>,
-    /// Those of which only few rows' values are looked at.
-    pub late_inputs: Vec<usize>,
-    /// Bits of the widest value that is picked for few rows, besides inputs.
-    pub picked_width: u8,
 }
 
 /// Places of the arguments that every pipeline has; three of each input follow.
@@ -44,7 +39,7 @@ const INPUTS: usize = 4;
 ///
 /// # Errors
 /// A plan that contradicts itself, or one with more arguments than a kernel can have.
-pub fn tuple_code(plan: &Plan, index: usize, compaction: Compaction) -> Result<TupleCode, QueryError> {
+pub fn tuple_code(plan: &Plan, index: usize) -> Result<TupleCode, QueryError> {
     let missing = || QueryError::unsupported(format!("a plan without pipeline {index}"));
     let pipeline = plan.pipelines.get(index).ok_or_else(missing)?;
     let mut words = vec![Word::State, Word::TileList, Word::TileCount, Word::Stage];
@@ -52,24 +47,18 @@ pub fn tuple_code(plan: &Plan, index: usize, compaction: Compaction) -> Result<T
         words.extend((0..3).map(|word| Word::Column { input, word }));
     }
     let stages = stages(&pipeline.steps);
-    let uses = Uses::of(pipeline, &stages);
     let mut writer = Writer {
         out: Expressions { plan, pipeline, words, sets: Vec::new() },
         index,
-        late: compact_before(plan, pipeline, &stages, &uses, compaction),
-        uses,
+        uses: Uses::of(pipeline, &stages),
         before: String::new(),
         body: String::new(),
         after: String::new(),
         has_index: false,
-        is_late: false,
-        picked_width: 0,
     };
     for (number, stage) in stages.iter().enumerate() {
-        writer.compact(number);
         writer.stage(number, stage)?;
     }
-    writer.compact(stages.len());
     match &pipeline.sink {
         Sink::Build(build) => writer.build(build, stages.len())?,
         Sink::Aggregate(aggregate) => writer.aggregate(aggregate, stages.len())?,
@@ -81,18 +70,12 @@ struct Writer<'p> {
     out: Expressions<'p>,
     index: usize,
     uses: Uses,
-    /// The stage from which on only the rows that are left are looked at.
-    late: Option<usize>,
     /// Before the loop over tiles, in it, and behind it.
     before: String,
     body: String,
     after: String,
     /// Whether `index` is declared.
     has_index: bool,
-    /// Whether what is written looks at the rows that are left only.
-    is_late: bool,
-    /// Bits of the widest value that goes with them.
-    picked_width: u8,
 }
 
 impl Writer<'_> {
@@ -106,7 +89,6 @@ impl Writer<'_> {
         }
         let Self { before, body, after, .. } = &self;
         let table = printable(&self.out.pipeline.table);
-        let late_end = if self.late.is_some() { "    }\n" } else { "" };
         let text = format!(
             "// Scan of {table}.\n\
              struct Arguments {{\n  u64 words[{count}];\n}};\n\n\
@@ -119,25 +101,21 @@ impl Writer<'_> {
              \x20 Places& places = memory.places(threadIdx.x / Group::size, words[{STAGE}]);\n\
              \x20 State* state = pointer<State>(words[{STATE}]);\n\
              {before}\
-             \x20 for (Tiles<Group, THREADS, Late<Group, LATE>::PLACES> tiles(words + {TILES}, words + {INPUTS}); tiles.left(); tiles.next()) {{\n\
+             \x20 for (Tiles<Group, THREADS> tiles(words + {TILES}, words + {INPUTS}); tiles.left(); tiles.next()) {{\n\
              \x20   const u32 tile = tiles.tile();\n\
              \x20   u32 rows = tiles.rows<ITEMS>(group, tile);\n\
              {body}\
-             {late_end}\
              \x20 }}\n\
              {after}\
              }}\n"
         );
-        let inputs: Vec<usize> =
-            (0..self.uses.inputs.len()).filter(|&input| self.uses.input(input).is_some()).collect();
-        let late_inputs = inputs.iter().copied().filter(|&input| self.is_late_input(input)).collect();
-        let picked_width = self.picked_width;
-        Ok(TupleCode { text, words: self.out.words, sets: self.out.sets, inputs, late_inputs, picked_width })
+        let used = self.uses.inputs.iter().enumerate();
+        let inputs = used.filter(|(_, span)| span.is_some()).map(|(input, _)| input).collect();
+        Ok(TupleCode { text, words: self.out.words, sets: self.out.sets, inputs })
     }
 
     /// A line of the loop's body.
     fn line(&mut self, indent: usize, line: &str) {
-        let indent = indent + usize::from(self.is_late);
         // Writing to a String cannot fail.
         let _ = writeln!(self.body, "{:width$}{line}", "", width = 4 + 2 * indent);
     }
@@ -155,7 +133,7 @@ impl Writer<'_> {
     /// Loads the inputs that `stage` is the first to need: those that stay, or those that only it needs.
     fn load(&mut self, stage: usize, indent: usize, stays: bool) {
         for input in 0..self.uses.inputs.len() {
-            let span = self.uses.input(input);
+            let span = self.uses.inputs.get(input).copied().flatten();
             if span.is_none_or(|(first, last)| first != stage || (last > stage) != stays) {
                 continue;
             }
@@ -163,67 +141,11 @@ impl Writer<'_> {
                 self.out.pipeline.inputs.get(input).map(|input| printable(&input.name)).unwrap_or_default();
             let place = INPUTS + 3 * input;
             self.line(indent, &format!("Input{input} input{input};  // {name}"));
-            let picked = if self.is_late { ", late.positions" } else { "" };
             self.line(
                 indent,
-                &format!(
-                    "input{input}.load(group, words + {place}, tile, scratch, places.input{input}{picked});"
-                ),
+                &format!("input{input}.load(group, words + {place}, tile, scratch, places.input{input});"),
             );
         }
-    }
-
-    /// Whether an input is decoded when only few rows are left.
-    fn is_late_input(&self, input: usize) -> bool {
-        let first = self.uses.input(input).map(|(first, _)| first);
-        self.late.is_some_and(|late| first.is_some_and(|first| first >= late))
-    }
-
-    /// Goes over to the rows that are left, if this is the stage: what is needed behind it of what is there goes with them, under the same names.
-    fn compact(&mut self, stage: usize) {
-        if self.late != Some(stage) {
-            return;
-        }
-        let goes = |span: Option<Span>| span.is_some_and(|(first, last)| first < stage && last >= stage);
-        // Names, and bits of a value.
-        let mut kept: Vec<(String, u8)> = Vec::new();
-        for (number, input) in self.out.pipeline.inputs.iter().enumerate() {
-            if goes(self.uses.input(number)) {
-                kept.push((format!("input{number}"), input.value_width));
-            }
-        }
-        for (number, probe) in self.out.pipeline.probes().enumerate() {
-            if goes(self.uses.entries(number)) {
-                let wide = self.table(probe).is_ok_and(|build| build.entry_width == 64);
-                kept.push((format!("entry{number}"), if wide { 64 } else { 32 }));
-            }
-        }
-        if self.has_index {
-            kept.push(("index".to_owned(), if self.index_width() == 64 { 64 } else { 32 }));
-        }
-        self.line_before("__shared__ Late<Group, LATE>::Memory late_of_groups[THREADS / Group::size];");
-        self.line(0, "// Few rows are left: they go over to LATE a thread.");
-        self.line(
-            0,
-            "Late<Group, LATE> late(group, rows, late_of_groups[threadIdx.x / Group::size], tiles.turn);",
-        );
-        for (name, width) in &kept {
-            self.line(0, &format!("u{width} late_{name}[LATE];"));
-            let value = format!("[&](u32 i) {{ return u{width}({name}[i]); }}");
-            self.line(0, &format!("pick<ITEMS>(group, scratch, {value}, late.positions, late_{name});"));
-        }
-        self.line(0, "{");
-        self.is_late = true;
-        self.line(0, "constexpr u32 ITEMS = LATE;");
-        self.line(0, "u32 rows = late.rows;");
-        for (name, width) in kept.iter().filter(|(name, _)| name != "index") {
-            self.line(0, &format!("const u{width} (&{name})[ITEMS] = late_{name};"));
-        }
-        if self.has_index {
-            self.clear_index();
-            self.line(0, "each<ITEMS>(rows, [&](u32 i) { index.add(i, late_index[i], 1); });");
-        }
-        self.picked_width = kept.iter().map(|(_, width)| *width).max().unwrap_or(0);
     }
 
     fn stage(&mut self, number: usize, stage: &Stage<'_>) -> Result<(), QueryError> {
@@ -272,7 +194,7 @@ impl Writer<'_> {
 
     /// Declares what `probe` finds where stages look at it: those behind this one as well, or only this one.
     fn entries(&mut self, stage: usize, number: usize, probe: &Probe, indent: usize, stay: bool) {
-        let span = self.uses.entries(number);
+        let span = self.uses.probes.get(number).copied().flatten();
         if span.is_none_or(|(_, last)| (last > stage) != stay) {
             return;
         }
@@ -304,7 +226,7 @@ impl Writer<'_> {
             valid => self.rows_where(valid)?,
         };
         let key = self.out.value(&probe.key, narrow)?;
-        let looked_at = self.uses.entries(number).is_some();
+        let looked_at = self.uses.probes.get(number).copied().flatten().is_some();
         let call = if looked_at { "find" } else { "has" };
         let entries = if looked_at { format!(", entry{number}") } else { String::new() };
         self.line(1, &format!("const u32 found = table{number}.{call}<ITEMS, {every}>({rows}, [&](u32 i) {{ return {key}; }}{entries});"));
@@ -318,16 +240,12 @@ impl Writer<'_> {
             return;
         }
         self.has_index = true;
-        self.clear_index();
-    }
-
-    /// Declares the rows' indexes. Parts are added as they get known.
-    fn clear_index(&mut self) {
         let index = match self.index_width() {
             16 => "Index16".to_owned(),
             width => format!("u{width}"),
         };
         self.line(0, &format!("Indexes<{index}, ITEMS> index;"));
+        // Parts are added as they get known.
         self.line(0, "index.clear();");
     }
 
@@ -589,12 +507,6 @@ impl Writer<'_> {
             }
         })
     }
-}
-
-/// Whether a thread block keeps the groups in its shared memory.
-#[must_use]
-pub fn is_shared(aggregate: &Aggregate) -> bool {
-    SharedGroups::of(aggregate).is_some()
 }
 
 /// Groups of a thread block: words that there is room for, and copies of each.

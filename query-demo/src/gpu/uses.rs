@@ -151,25 +151,9 @@ impl Uses {
                 .map(|input| span(&|needs| needs.inputs.contains(&input)))
                 .collect(),
             probes: (0..pipeline.probes().count())
-                .map(|probe| {
-                    let (first, last) = span(&|needs| needs.probes.contains(&probe))?;
-                    // They are there from the probe on.
-                    Some((probed_at(probe).unwrap_or(first), last))
-                })
+                .map(|probe| span(&|needs| needs.probes.contains(&probe)))
                 .collect(),
             keys,
         }
-    }
-
-    /// Of input `input`.
-    #[must_use]
-    pub fn input(&self, input: usize) -> Option<Span> {
-        self.inputs.get(input).copied().flatten()
-    }
-
-    /// Of the entries that probe `probe` found.
-    #[must_use]
-    pub fn entries(&self, probe: usize) -> Option<Span> {
-        self.probes.get(probe).copied().flatten()
     }
 }

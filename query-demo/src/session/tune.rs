@@ -61,7 +61,7 @@ fn key(gpu: &Gpu, plan: &Plan, options: &Options) -> Option<String> {
     let mut parts: Vec<String> =
         gpu.devices().iter().map(|device: &Device| device.info().name.clone()).collect();
     for pipeline in 0..plan.pipelines.len() {
-        parts.push(tuple_code(plan, pipeline, options.compaction).ok()?.text);
+        parts.push(tuple_code(plan, pipeline).ok()?.text);
     }
     Some(cache::key("launch shape", options.placement.name(), &parts, (0, 0)))
 }

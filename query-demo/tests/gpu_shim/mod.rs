@@ -85,7 +85,7 @@ impl ShimQuery {
                     [bytes, tiles.tiles().as_bytes().to_vec(), tiles.shared_offsets().as_bytes().to_vec()];
                 columns.push(HostColumn { column_type: tiles.column_type().clone(), words });
             }
-            let code = tuple_code(plan, index, options.compaction)?;
+            let code = tuple_code(plan, index)?;
             let shape = Shape::new(options, tile_size)?;
             let ranges: Vec<_> = ranges.iter().map(Option::as_deref).collect();
             let tile_list = tile_list(pipeline, tile_count, &ranges);
