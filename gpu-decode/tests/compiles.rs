@@ -2,24 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::cast_possible_truncation)]
 
+#[path = "shim/nvrtc.rs"]
+mod nvrtc;
+
 use codec_core::{AnyCodec, DeviceParameters, Layout};
 use codecs::REGISTRY;
 use gpu_decode::nvrtc::Nvrtc;
 use gpu_decode::source::{CodecInUse, ColumnType, rows_program, whole_tiles_program};
 use gpu_decode::{GpuError, LaunchShape};
+use nvrtc::nvrtc;
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
-
-fn nvrtc() -> Option<Nvrtc> {
-    match Nvrtc::load() {
-        Ok(nvrtc) => Some(nvrtc),
-        Err(GpuError::NoNvrtc) => {
-            println!("skipped: {}", GpuError::NoNvrtc);
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
-}
 
 fn columns(tile_size: u32) -> Vec<ColumnType> {
     let mut columns = Vec::new();

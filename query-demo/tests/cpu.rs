@@ -13,7 +13,8 @@ use query_demo::{QueryError, cpu::CpuProfile};
 
 use support::oracle;
 use support::plans::*;
-use support::tables::{CUTS, Cut, KEYS, Random, fact, facts, items};
+use support::random::Random;
+use support::tables::{CUTS, Cut, KEYS, fact, facts, items};
 
 fn tables(cut: Cut) -> Tables {
     Tables::from([
@@ -90,8 +91,8 @@ fn random_expressions_agree() {
         let mut random = Random::new(seed + 90);
         for _ in 0..if cut.rows > 8000 { 20 } else { 100 } {
             let steps = (0..random.within(0, 3)).map(|_| filter(random_predicate(&mut random, 3))).collect();
-            let hashed = random.once_in(2);
-            let by = if random.once_in(2) { one_group() } else { by_tiny_and_name(hashed) };
+            let hashed = random.percent(50);
+            let by = if random.percent(50) { one_group() } else { by_tiny_and_name(hashed) };
             agreed(vec![aggregate(steps, sets(), by)], &tables);
         }
     }

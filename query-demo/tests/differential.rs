@@ -49,29 +49,29 @@ impl Tables {
     ) -> Arc<A> {
         let nulls = if nullable { self.nulls } else { 0 };
         let random = &mut self.random;
-        Arc::new((0..rows).map(|_| if random.chance(nulls) { None } else { Some(value(random)) }).collect())
+        Arc::new((0..rows).map(|_| if random.percent(nulls) { None } else { Some(value(random)) }).collect())
     }
 
     fn fact(&mut self, rows: u64) -> RecordBatch {
-        let wide = self.random.chance(10);
+        let wide = self.random.percent(10);
         let decimals: Arc<Decimal128Array> =
-            self.column(rows, true, |random| i128::from(random.range(-99_999, 99_999)));
+            self.column(rows, true, |random| i128::from(random.within(-99_999, 99_999)));
         let decimals = decimals.as_ref().clone().with_precision_and_scale(12, 2).unwrap();
         let columns: Vec<(&str, ArrayRef)> = vec![
-            ("k", self.column::<i32, Int32Array>(rows, true, |random| random.range(-3, 60) as i32)),
-            ("j", self.column::<i64, Int64Array>(rows, false, |random| random.range(1, 40) * 1_000_000_007)),
-            ("a", self.column::<i32, Int32Array>(rows, true, |random| random.range(-50, 200) as i32)),
-            ("h", self.column::<i16, Int16Array>(rows, false, |random| random.range(-9, 9) as i16)),
+            ("k", self.column::<i32, Int32Array>(rows, true, |random| random.within(-3, 60) as i32)),
+            ("j", self.column::<i64, Int64Array>(rows, false, |random| random.within(1, 40) * 1_000_000_007)),
+            ("a", self.column::<i32, Int32Array>(rows, true, |random| random.within(-50, 200) as i32)),
+            ("h", self.column::<i16, Int16Array>(rows, false, |random| random.within(-9, 9) as i16)),
             (
                 "b",
                 self.column::<i64, Int64Array>(rows, false, move |random| {
-                    if wide { random.draw().cast_signed() } else { random.range(0, 1 << 33) }
+                    if wide { random.bits().cast_signed() } else { random.within(0, 1 << 33) }
                 }),
             ),
             ("c", Arc::new(decimals)),
-            ("d", self.column::<i32, Date32Array>(rows, true, |random| random.range(8_000, 10_500) as i32)),
+            ("d", self.column::<i32, Date32Array>(rows, true, |random| random.within(8_000, 10_500) as i32)),
             ("s", self.column::<&str, StringArray>(rows, true, |random| *random.pick(&WORDS))),
-            ("f", self.column::<bool, BooleanArray>(rows, true, |random| random.chance(50))),
+            ("f", self.column::<bool, BooleanArray>(rows, true, |random| random.percent(50))),
             ("u", self.column::<u8, UInt8Array>(rows, false, |random| random.below(256) as u8)),
         ];
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
@@ -81,7 +81,7 @@ impl Tables {
     /// Keys are unique but in one of ten tables.
     fn dimension(&mut self, first: &str, key: impl Fn(u64) -> i64) -> RecordBatch {
         let rows = *self.random.pick(&[0, 1, 20, 45, 60]);
-        let repeats = self.random.chance(10);
+        let repeats = self.random.percent(10);
         let mut keys: Vec<i64> = (0..rows).map(|row| key(if repeats { row / 2 } else { row })).collect();
         for place in (1..keys.len()).rev() {
             keys.swap(place, self.random.below(place as u64 + 1) as usize);
@@ -94,9 +94,9 @@ impl Tables {
         };
         let columns: Vec<ArrayRef> = vec![
             id,
-            self.column::<i32, Int32Array>(rows, true, |random| random.range(-2, 6) as i32),
+            self.column::<i32, Int32Array>(rows, true, |random| random.within(-2, 6) as i32),
             self.column::<&str, StringArray>(rows, true, |random| *random.pick(&WORDS)),
-            self.column::<i64, Int64Array>(rows, false, |random| random.range(-500, 500)),
+            self.column::<i64, Int64Array>(rows, false, |random| random.within(-500, 500)),
         ];
         let named = names.iter().zip(columns).map(|(name, array)| (name.as_str(), array, true));
         RecordBatch::try_from_iter_with_nullable(named).unwrap()
@@ -115,7 +115,7 @@ fn write(path: &Path, batch: &RecordBatch, random: &mut Random) {
 }
 
 fn session(folder: &Path, seed: u64) -> Session {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let rows = *random.pick(&[0, 1, 31, 1000, 1024, 1025, 3000, 7000]);
     let nulls = *random.pick(&[0, 0, 10, 60, 100]);
     let mut tables = Tables { random, nulls };
@@ -149,9 +149,9 @@ impl Queries {
         if self.q {
             columns.extend(["qx", "qz"]);
         }
-        if depth == 0 || self.random.chance(40) {
-            return if self.random.chance(15) {
-                self.random.range(-20, 20).to_string()
+        if depth == 0 || self.random.percent(40) {
+            return if self.random.percent(15) {
+                self.random.within(-20, 20).to_string()
             } else {
                 (*self.random.pick(&columns)).to_owned()
             };
@@ -183,7 +183,7 @@ impl Queries {
     }
 
     fn condition(&mut self, depth: u32) -> String {
-        if depth > 0 && self.random.chance(50) {
+        if depth > 0 && self.random.percent(50) {
             let (left, right) = (self.condition(depth - 1), self.condition(depth - 1));
             return match self.random.below(3) {
                 0 => format!("({left} AND {right})"),
@@ -193,22 +193,22 @@ impl Queries {
         }
         let comparison = *self.random.pick(&["=", "<>", "<", "<=", ">", ">="]);
         match self.random.below(11) {
-            0 | 1 => format!("{} {comparison} {}", self.number(1), self.random.range(-60, 220)),
+            0 | 1 => format!("{} {comparison} {}", self.number(1), self.random.within(-60, 220)),
             2 => format!("{} {comparison} {}", self.number(1), self.number(1)),
             3 => {
-                let low = self.random.range(-60, 150);
-                format!("{} BETWEEN {low} AND {}", self.number(0), low + self.random.range(-3, 90))
+                let low = self.random.within(-60, 150);
+                format!("{} BETWEEN {low} AND {}", self.number(0), low + self.random.within(-3, 90))
             }
             4 => {
                 let column = *self.random.pick(&["a", "h", "u"]);
                 let list: Vec<String> =
-                    (0..self.random.below(5) + 1).map(|_| self.random.range(-9, 60).to_string()).collect();
-                let not = if self.random.chance(30) { " NOT" } else { "" };
+                    (0..self.random.within(1, 5)).map(|_| self.random.within(-9, 60).to_string()).collect();
+                let not = if self.random.percent(30) { " NOT" } else { "" };
                 format!("{column}{not} IN ({})", list.join(", "))
             }
             5 => {
                 let column = *self.random.pick(&["a", "c", "d", "s", "f", "k"]);
-                format!("{column} IS {}NULL", if self.random.chance(50) { "NOT " } else { "" })
+                format!("{column} IS {}NULL", if self.random.percent(50) { "NOT " } else { "" })
             }
             6 => {
                 let (column, word) = (self.string(), *self.random.pick(&WORDS));
@@ -217,7 +217,7 @@ impl Queries {
             7 => {
                 let (column, word) =
                     (self.string(), *self.random.pick(&["%a%", "b%", "%woods", "_o_ %", "%"]));
-                format!("{column} {}LIKE '{word}'", if self.random.chance(30) { "NOT " } else { "" })
+                format!("{column} {}LIKE '{word}'", if self.random.percent(30) { "NOT " } else { "" })
             }
             8 => {
                 let column = self.string();
@@ -235,8 +235,8 @@ impl Queries {
     }
 
     fn query(&mut self) -> String {
-        self.p = self.random.chance(40);
-        self.q = self.random.chance(40);
+        self.p = self.random.percent(40);
+        self.q = self.random.percent(40);
         let mut from = "t".to_owned();
         let mut conditions = Vec::new();
         if self.p {
@@ -245,14 +245,14 @@ impl Queries {
         if self.q {
             from.push_str(" JOIN q ON j = qid");
         }
-        if self.random.chance(15) {
-            let not = if self.random.chance(50) { "NOT " } else { "" };
+        if self.random.percent(15) {
+            let not = if self.random.percent(50) { "NOT " } else { "" };
             conditions.push(match self.random.below(2) {
                 0 => format!("{not}EXISTS (SELECT 1 FROM p AS e WHERE e.pid = t.k AND e.px > 1)"),
                 _ => "j IN (SELECT qid FROM q AS i WHERE i.qz > 0)".to_owned(),
             });
         }
-        if self.random.chance(70) {
+        if self.random.percent(70) {
             conditions.push(self.condition(2));
         }
         let mut keys = vec!["h", "a", "d", "s", "f", "u", "k"];
@@ -288,10 +288,10 @@ impl Queries {
         }
         if !groups.is_empty() {
             sql.push_str(&format!(" GROUP BY {}", groups.join(", ")));
-            if self.random.chance(20) {
+            if self.random.percent(20) {
                 sql.push_str(" HAVING count(*) > 2");
             }
-            if self.random.chance(30) {
+            if self.random.percent(30) {
                 sql.push_str(&format!(" ORDER BY {}", groups.join(", ")));
             }
         }
@@ -312,7 +312,7 @@ fn pipelines_agree_with_datafusion() {
         let seed = first + table;
         let folder = tempfile::tempdir().unwrap();
         let session = session(folder.path(), seed);
-        let mut queries = Queries { random: Random(seed ^ 0x5EED), p: false, q: false };
+        let mut queries = Queries { random: Random::new(seed ^ 0x5EED), p: false, q: false };
         for _ in 0..QUERIES_A_TABLE {
             let sql = queries.query();
             let place = format!("seed {seed}: {sql}");

@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+#[path = "../../gpu-decode/tests/shim/nvrtc.rs"]
+mod nvrtc;
 mod ssb;
 
 use codec_core::{DeviceParameters, Layout};
 use codecs::REGISTRY;
-use gpu_decode::GpuError;
 use gpu_decode::nvrtc::Nvrtc;
 use gpu_decode::source::{CodecInUse, ColumnType};
+use nvrtc::nvrtc;
 use query_demo::gpu::bindings::{compact_program, program};
 use query_demo::gpu::check::check;
 use query_demo::gpu::tuple::tuple_code;
@@ -16,17 +18,6 @@ use query_demo::gpu::{Options, Placement, Shape, ShapeOptions};
 use query_demo::plan::{Input, Pipeline, Plan};
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
-
-fn nvrtc() -> Option<Nvrtc> {
-    match Nvrtc::load() {
-        Ok(nvrtc) => Some(nvrtc),
-        Err(GpuError::NoNvrtc) => {
-            println!("skipped: {}", GpuError::NoNvrtc);
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
-}
 
 /// The type of a column as the codec with this name has it: specialized for the width of the input's range.
 fn column(input: &Input, codec: &str, tile_size: u32) -> ColumnType {

@@ -20,7 +20,8 @@ use support::plans::{
     ALWAYS, add, aggregate, between, build, by_tiny_and_name, grouped, is_valid, item_build, one_group,
     probe, random_predicate, sets, subtract,
 };
-use support::tables::{CUTS, Cut, Random, fact, facts_encoded, items};
+use support::random::Random;
+use support::tables::{CUTS, Cut, fact, facts_encoded, items};
 
 fn tables(cut: Cut, choice: Choice) -> Tables {
     Tables::from([

@@ -5,4 +5,5 @@
 
 pub mod oracle;
 pub mod plans;
+pub mod random;
 pub mod tables;

@@ -5,7 +5,8 @@ use query_demo::plan::{
     Sink, Step, Value, Word, WordValue,
 };
 
-use super::tables::{KEYS, Random, fact, fact_inputs, item_inputs};
+use super::random::Random;
+use super::tables::{KEYS, fact, fact_inputs, item_inputs};
 
 /// True of every row.
 pub const ALWAYS: Predicate = Predicate::Always(true);
@@ -165,7 +166,7 @@ pub fn random_value(random: &mut Random, depth: u32) -> Value {
         }
     };
     if depth == 0 {
-        return if random.once_in(4) { Value::Literal(random.within(-300, 300)) } else { input(random) };
+        return if random.percent(25) { Value::Literal(random.within(-300, 300)) } else { input(random) };
     }
     let mut child = || random_value(random, depth - 1);
     let (left, right) = (child(), child());
@@ -184,7 +185,7 @@ pub fn random_value(random: &mut Random, depth: u32) -> Value {
 /// A random truth.
 pub fn random_predicate(random: &mut Random, depth: u32) -> Predicate {
     let value = random_value(random, depth.min(2));
-    if depth > 0 && random.once_in(2) {
+    if depth > 0 && random.percent(50) {
         let parts = (0..random.within(0, 3)).map(|_| random_predicate(random, depth - 1)).collect();
         return match random.within(0, 2) {
             0 => Predicate::And(parts),
@@ -196,7 +197,7 @@ pub fn random_predicate(random: &mut Random, depth: u32) -> Predicate {
         0 => Predicate::Less(value, random_value(random, 1)),
         1 => Predicate::Equal(value, random_value(random, 1)),
         2 | 3 => Predicate::InSet { value, set: random.within(0, 2) as usize },
-        4 => Predicate::Always(!random.once_in(3)),
+        4 => Predicate::Always(!random.percent(33)),
         _ => {
             let low = random.within(-400, 300);
             Predicate::Between { value, low, high: low + random.within(0, 600) }

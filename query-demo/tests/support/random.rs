@@ -1,30 +1,37 @@
-//! SplitMix64 and choices by it.
+//! Random numbers of the tests: the same for the same seed.
 
-pub struct Random(pub u64);
+#[derive(Debug)]
+pub struct Random(u64);
 
 impl Random {
-    pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// Any 64 bits but zeros: xorshift.
+    pub fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// An integer from `low` to `high`.
+    pub fn within(&mut self, low: i64, high: i64) -> i64 {
+        low + (self.bits() % (high - low + 1).cast_unsigned()).cast_signed()
     }
 
     /// 0 to count - 1.
     pub fn below(&mut self, count: u64) -> u64 {
-        self.draw() % count.max(1)
+        self.bits() % count
     }
 
-    pub fn range(&mut self, low: i64, high: i64) -> i64 {
-        low + i64::try_from(self.below(u64::try_from(high - low + 1).unwrap())).unwrap()
-    }
-
-    pub fn chance(&mut self, percent: u64) -> bool {
+    /// True in so many of a hundred times.
+    pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+        &from[usize::try_from(self.within(0, i64::try_from(from.len()).unwrap() - 1)).unwrap()]
     }
 }

@@ -12,6 +12,8 @@ use codec_core::{Choice, EncodeOptions};
 use container::Source;
 use query_demo::plan::{Buffer, Input, Range};
 
+use super::random::Random;
+
 /// How a table is cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
@@ -33,30 +35,6 @@ pub const CUTS: [Cut; 5] = [
     Cut { rows: 9000, tile_size: 1024, row_group_rows: 3000, block_bytes: 8192 },
     Cut { rows: 34_000, tile_size: 512, row_group_rows: 1 << 20, block_bytes: 1 << 16 },
 ];
-
-/// Numbers that are the same on every machine.
-#[derive(Debug)]
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    /// An integer from `low` to `high`.
-    pub fn within(&mut self, low: i64, high: i64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        let span = (high - low + 1).cast_unsigned();
-        low + (self.0 % span).cast_signed()
-    }
-
-    /// True once in `odds` times.
-    pub fn once_in(&mut self, odds: i64) -> bool {
-        self.within(1, odds) == 1
-    }
-}
 
 fn write(schema: &SchemaRef, arrays: Vec<ArrayRef>, cut: Cut, choice: Choice) -> Arc<Table> {
     let (block_bytes, tile_size) = (cut.block_bytes, cut.tile_size);
@@ -153,7 +131,7 @@ pub fn items(cut: Cut, distinct: bool) -> Arc<Table> {
     let id: Int32Array = ids.iter().map(|&id| Some(id as i32)).collect();
     let color: UInt8Array = (0..rows).map(|_| Some(random.within(0, 6) as u8)).collect();
     let weight: Int32Array =
-        (0..rows).map(|_| (!random.once_in(4)).then(|| random.within(-500, 500) as i32)).collect();
+        (0..rows).map(|_| (!random.percent(25)).then(|| random.within(-500, 500) as i32)).collect();
     let schema = Arc::new(Schema::new(vec![
         Field::new("id", DataType::Int32, false),
         Field::new("color", DataType::UInt8, false),

@@ -125,8 +125,12 @@ pub fn run(args: &BenchSsb) -> Result<Outcome, CliError> {
             let mut prepared =
                 session.prepare(&compiled.plan, ordinals, &options).map_err(CliError::query)?;
             let (mut times, mut kernels, mut last) = (Vec::new(), Vec::new(), None);
-            let before = processor_ms();
-            for _ in 0..=args.repeat {
+            let mut before = processor_ms();
+            for run in 0..=args.repeat {
+                // The first run warms up.
+                if run == 1 {
+                    (times, kernels, before) = (Vec::new(), Vec::new(), processor_ms());
+                }
                 let start = Instant::now();
                 let (groups, profile) = prepared.run().map_err(CliError::query)?;
                 let batch = session.finish(&compiled, &groups).map_err(CliError::query)?;
@@ -141,9 +145,6 @@ pub fn run(args: &BenchSsb) -> Result<Outcome, CliError> {
                 }
                 last = Some(profile);
             }
-            // The first run warms up.
-            times.remove(0);
-            kernels.remove(0);
             let cpu_ms = (processor_ms() - before) / f64::from(args.repeat.max(1));
             let compile_ms = last.as_ref().map(|profile| profile.compile_ms);
             let kernels_ms = Some(median(&mut kernels));

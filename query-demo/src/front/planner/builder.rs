@@ -11,7 +11,7 @@ use super::estimate::estimate;
 use crate::QueryError;
 use crate::front::columns::ColumnInfo;
 use crate::front::graph::relation_of;
-use crate::front::lower::{Scope, unsupported};
+use crate::front::lower::{Lowering, Scope, all, unsupported};
 use crate::plan::{Input, Pipeline, Predicate, Probe, Range, Set, Sink, Step, Value, combined};
 
 /// A pipeline over one relation.
@@ -77,6 +77,30 @@ impl<'c> Builder<'c> {
             self.left.insert(*input, Range { min: range.min.max(*low), max: range.max.min(*high) });
         }
         self.pipeline.steps.push(step);
+    }
+
+    /// Adds a step for each condition, the most selective first.
+    pub fn filters(&mut self, exprs: &[&Expr]) -> Result<(), QueryError> {
+        let mut predicates = Vec::new();
+        for expr in by_column(exprs) {
+            predicates.push(Lowering::new(self).truth(&expr, true)?);
+        }
+        // Conjuncts of one value become one range; what is left of each is a step.
+        let mut conjuncts = match all(predicates) {
+            Predicate::And(parts) => parts,
+            one => vec![one],
+        };
+        conjuncts.sort_by(|left, right| self.estimate(left).total_cmp(&self.estimate(right)));
+        conjuncts.into_iter().for_each(|conjunct| self.filter(conjunct));
+        Ok(())
+    }
+
+    /// Adds a step, unless the predicate always holds.
+    pub fn filter(&mut self, predicate: Predicate) {
+        if predicate != Predicate::Always(true) {
+            let kept = self.estimate(&predicate);
+            self.add_step(Step::Filter(predicate), kept);
+        }
     }
 
     /// What filters have left of an input's range.
@@ -233,4 +257,18 @@ impl Scope for Builder<'_> {
     fn state(&self) -> &SessionState {
         &self.catalog.state
     }
+}
+
+/// Conditions on one and the same column joined by AND: on a column with a dictionary they are decided together.
+fn by_column(exprs: &[&Expr]) -> Vec<Expr> {
+    let mut joined: Vec<(Option<Column>, Expr)> = Vec::new();
+    for &expr in exprs {
+        let mut columns = expr.column_refs().into_iter();
+        let column = columns.next().filter(|_| columns.next().is_none()).cloned();
+        match joined.iter_mut().find(|(known, _)| column.is_some() && *known == column) {
+            Some((_, known)) => *known = known.clone().and(expr.clone()),
+            None => joined.push((column, expr.clone())),
+        }
+    }
+    joined.into_iter().map(|(_, expr)| expr).collect()
 }
