@@ -1,13 +1,15 @@
 //! Rows of types that Arrow itself has no `take` for, or refuses to build anew.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::*;
 use arrow::buffer::Buffer;
 use arrow::datatypes::*;
 use arrow_io::compare::{CompareOptions, compare};
-use arrow_io::table::{Table, TableWriter, WriterOptions};
+use arrow_io::table::{ReadOptions, Table, TableWriter, WriterOptions};
 use codecs::REGISTRY;
 use container::Source;
 
@@ -67,4 +69,58 @@ fn assert_row(found: &RecordBatch, expected: &RecordBatch, name: &str) {
     let reader = |batch: &RecordBatch| RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
     let comparison = compare(&mut reader(expected), &mut reader(found), &CompareOptions::default()).unwrap();
     assert!(comparison.is_equal(), "{name}: {comparison}");
+}
+
+/// A file that counts the bytes that are read of it.
+struct Counted {
+    file: Cursor<Vec<u8>>,
+    read_bytes: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.file.read(room)?;
+        self.read_bytes.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, place: SeekFrom) -> std::io::Result<u64> {
+        self.file.seek(place)
+    }
+}
+
+#[test]
+fn of_a_block_only_its_head_and_the_wanted_tiles_are_read() {
+    const ROWS: u64 = 200_000;
+    let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values((0..ROWS).map(|row| row * row * row)));
+    let batch = RecordBatch::try_from_iter([("n", numbers.clone())]).unwrap();
+    let mut writer =
+        TableWriter::new(Vec::new(), batch.schema(), &REGISTRY, WriterOptions::default()).unwrap();
+    writer.write(&batch).unwrap();
+    let file = writer.finish().unwrap().0;
+    assert!(file.len() > 500_000, "one block, of hundreds of kilobytes");
+    let read_bytes = Arc::new(AtomicU64::new(0));
+    let counted = Counted { file: Cursor::new(file), read_bytes: Arc::clone(&read_bytes) };
+    let table = Table::from_source(Source::stream(counted).unwrap(), &REGISTRY).unwrap();
+    table.column(0).unwrap();
+    let bytes_of = |rows: &[u64]| {
+        read_bytes.store(0, Ordering::Relaxed);
+        let taken = table.take(rows, None).unwrap();
+        let expected = UInt64Array::from_iter_values(rows.iter().map(|row| row * row * row));
+        assert_eq!(taken.column(0).as_primitive::<UInt64Type>(), &expected);
+        read_bytes.load(Ordering::Relaxed)
+    };
+    let (first, last) = (bytes_of(&[0]), bytes_of(&[ROWS - 1]));
+    let both = bytes_of(&[0, ROWS - 1]);
+    assert!(first < 20_000 && last < 20_000, "{first} and {last} bytes for a row");
+    assert!(both < first + last, "{both} bytes for two rows of one block: its head twice?");
+    let mut options = ReadOptions { rows: Some(1000..3000), ..ReadOptions::default() };
+    options.columns = Some(vec![0]);
+    read_bytes.store(0, Ordering::Relaxed);
+    let rows: usize = table.read(&options).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(rows, 2000);
+    let range = read_bytes.load(Ordering::Relaxed);
+    assert!(range < 40_000, "{range} bytes for 2000 rows");
 }

@@ -84,7 +84,7 @@ pub fn encode_block(
     header.tile_count = u32::try_from(tile_count).map_err(|_| too_large(0))?.into();
     header.shared_bytes = u32::try_from(shared.len()).map_err(|_| too_large(shared.len() as u64))?.into();
 
-    let first_tile = BlockHeader::BYTES + tables_bytes(shared.len(), tile_count, statistics.minima.len());
+    let first_tile = usize::try_from(header.head_bytes()).map_err(|_| too_large(header.head_bytes()))?;
     let tiles = Tiles::encode(codec, &shared, values, tile_len, first_tile);
     let Tiles { mut bytes, offsets, checksums } = tiles;
     let block_bytes = bytes.len() as u64;
@@ -111,10 +111,6 @@ fn seal(mut header: BlockHeader, mut bytes: Vec<u8>, first_tile: usize) -> Optio
     let checksum = block_checksum(&bytes, first_tile)?;
     bytes.get_mut(60..64)?.copy_from_slice(&checksum.to_le_bytes());
     Some(bytes)
-}
-
-fn tables_bytes(shared_bytes: usize, tile_count: usize, minima_bytes: usize) -> usize {
-    [shared_bytes, (tile_count + 1) * 4, tile_count * 4, minima_bytes, minima_bytes].map(padded).iter().sum()
 }
 
 fn padded(bytes: usize) -> usize {
@@ -217,7 +213,18 @@ impl<'a> Block<'a> {
     /// # Errors
     /// Whatever SPEC.md section 5 forbids, a codec that `registry` lacks or that does not support the layout, or shared bytes that the codec refuses.
     pub fn parse(bytes: &'a [u8], registry: &Registry) -> Result<Self, BlockError> {
-        let view = BlockView::parse(bytes)?;
+        Self::of_view(BlockView::parse(bytes)?, registry)
+    }
+
+    /// Proves header and tables of a block of `block_bytes` bytes that begins with `head`. Its tiles come by [`Block::with_tiles`].
+    ///
+    /// # Errors
+    /// As [`Block::parse`].
+    pub fn parse_head(head: &'a [u8], block_bytes: u64, registry: &Registry) -> Result<Self, BlockError> {
+        Self::of_view(BlockView::parse_head(head, block_bytes)?, registry)
+    }
+
+    fn of_view(view: BlockView<'a>, registry: &Registry) -> Result<Self, BlockError> {
         let codec_id = view.header.codec_id.get();
         if codec_id == CONSTANT_BLOCK {
             return Ok(Self { view, codec: None });
@@ -230,6 +237,26 @@ impl<'a> Block<'a> {
         }
         codec.check_shared(view.shared(), layout).map_err(refused)?;
         Ok(Self { view, codec: Some(codec) })
+    }
+
+    /// The same block with other bytes for its tiles: those from byte `start` of the block on.
+    #[must_use]
+    pub fn with_tiles(self, start: u64, tiles: &'a [u8]) -> Self {
+        Self { view: self.view.with_tiles(start, tiles), ..self }
+    }
+
+    /// Where the tiles of the values `wanted` are in the block; nothing of a constant block.
+    ///
+    /// # Errors
+    /// A range beyond the values.
+    pub fn tiles_extent(&self, wanted: Range<usize>) -> Result<Range<u64>, BlockError> {
+        if wanted.is_empty() || self.view.constant().is_some() {
+            return Ok(0..0);
+        }
+        let tiles = wanted.start / self.tile_size()..wanted.end.div_ceil(self.tile_size());
+        let extent = self.view.tiles_extent(tile_number(tiles.start)..tile_number(tiles.end));
+        let (index, value_count) = (wanted.end as u64 - 1, self.value_count() as u64);
+        extent.ok_or(BlockError::OutOfRange { index, value_count })
     }
 
     /// Header and tables.
@@ -330,8 +357,12 @@ impl<'a> Block<'a> {
     /// Proves every tile: its checksum and its codec's check.
     ///
     /// # Errors
-    /// The first tile that is wrong.
+    /// The first tile that is wrong, or a block that was parsed without its tiles.
     pub fn check(self) -> Result<CheckedBlock<'a>, BlockError> {
+        let (found, expected) = (self.view.bytes().len() as u64, self.view.header.block_bytes.get().into());
+        if found != expected {
+            return Err(BlockError::Unexpected { field: "bytes", found, expected });
+        }
         for tile_index in 0..self.view.tile_count() {
             self.view.verify_tile(tile_index)?;
             self.check_tile(tile_index)?;

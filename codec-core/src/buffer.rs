@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use format_spec::{FormatError, Kind, Layout, Order};
+use format_spec::{BlockHeader, FormatError, Kind, Layout, Order};
 use rayon::prelude::*;
+use zerocopy::FromBytes;
 
 use crate::{
     Block, BlockError, BufferError, Choice, EncodeError, EncodedBlock, Registry, Value, Values, encode_block,
@@ -91,36 +92,46 @@ pub trait BlockSource: Sync {
     fn value_count(&self) -> u64;
     /// Values of every block but the last; not 0 unless there are no values.
     fn values_per_block(&self) -> u32;
-    /// The bytes of a block.
+    /// Length of a block in bytes.
+    ///
+    /// # Errors
+    /// There is no such block.
+    fn block_bytes(&self, block_index: u32) -> Result<u64, Self::Error>;
+    /// Some bytes of a block, within its length.
     ///
     /// # Errors
     /// The bytes cannot be read.
-    fn block(&self, block_index: u32) -> Result<Self::Bytes<'_>, Self::Error>;
+    fn read(&self, block_index: u32, bytes: Range<u64>) -> Result<Self::Bytes<'_>, Self::Error>;
 }
 
-/// Decodes the values of `wanted`, in parallel over blocks. `values` has as many values.
+/// Decodes the values of `ranges`, one after the other, in parallel over blocks. Of each block its head and the tiles that hold the values are read. `values` has as many values.
 ///
 /// # Errors
 /// A range beyond the values, another type than theirs, or a block that cannot be read or decoded.
-pub fn decode_range<V: Value, S: BlockSource>(
+pub fn decode_ranges<V: Value, S: BlockSource>(
     source: &S,
     registry: &Registry,
-    wanted: Range<u64>,
+    ranges: &[Range<u64>],
     values: &mut [V],
 ) -> Result<(), BufferError<S::Error>> {
-    check_request::<V, S>(source, wanted.end)?;
-    if wanted.end.saturating_sub(wanted.start) != values.len() as u64 {
-        return Err(BufferError::OutOfRange { index: wanted.end, value_count: values.len() as u64 });
+    let wanted =
+        ranges.iter().fold(0, |sum: u64, range| sum.saturating_add(range.end.saturating_sub(range.start)));
+    let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
+    check_request::<V, S>(source, end)?;
+    if wanted != values.len() as u64 {
+        return Err(BufferError::OutOfRange { index: wanted, value_count: values.len() as u64 });
     }
-    let mut parts = split_by_blocks(source, wanted, values);
-    match parts.as_mut_slice() {
-        // A range within one block, the most common, needs no other thread.
-        [part] => part.decode(source, registry),
-        parts => parts.par_iter_mut().try_for_each(|part| part.decode(source, registry)),
+    let mut parts = split_by_blocks(source, ranges, values);
+    let mut by_block: Vec<&mut [Part<'_, V>]> =
+        parts.chunk_by_mut(|left, right| left.block_index == right.block_index).collect();
+    match by_block.as_mut_slice() {
+        // Values of one block, the most common, need no other thread.
+        [parts] => decode_parts(parts, source, registry),
+        by_block => by_block.par_iter_mut().try_for_each(|parts| decode_parts(parts, source, registry)),
     }
 }
 
-/// Decodes single values: `values[i]` becomes the buffer's value `indexes[i]`. Each tile is decoded once where `indexes` ascend.
+/// Decodes single values: `values[i]` becomes the buffer's value `indexes[i]`. Each tile is read and decoded once where `indexes` ascend.
 ///
 /// # Errors
 /// An index beyond the values, another type than theirs, or a block that cannot be read or decoded.
@@ -144,9 +155,30 @@ pub fn take<V: Value, S: BlockSource>(
         rest = behind;
         let block_index = block_number(run.first().map_or(0, |index| index / block_len));
         let local: Vec<usize> = run.iter().map(|index| within_block(index % block_len)).collect();
-        with_block(source, registry, block_index, |block| block.take(&local, target))?;
+        with_block(source, registry, block_index, |block| {
+            let mut rest = target;
+            for near in local.chunk_by(|&left, &right| are_near(&block, left, right)) {
+                let (target, behind) = std::mem::take(&mut rest).split_at_mut(near.len());
+                rest = behind;
+                let (Some(&first), Some(&last)) = (near.first(), near.last()) else { continue };
+                with_tiles(source, block_index, &block, first..last + 1, |block| block.take(near, target))?;
+            }
+            Ok(())
+        })?;
     }
     Ok(())
+}
+
+/// Whether the second value's tile is the first's, or follows so soon that reading what is between costs less than another read.
+fn are_near(block: &Block<'_>, left: usize, right: usize) -> bool {
+    const LARGEST_GAP_BYTES: u64 = 4096;
+    let extent = |index: usize| block.tiles_extent(index..index + 1);
+    match (extent(left), extent(right)) {
+        (Ok(before), Ok(after)) => {
+            left <= right && after.start.saturating_sub(before.end) <= LARGEST_GAP_BYTES
+        }
+        _ => false,
+    }
 }
 
 /// The part of a request that lies in one block.
@@ -156,49 +188,63 @@ struct Part<'v, V> {
     values: &'v mut [V],
 }
 
-impl<V: Value> Part<'_, V> {
-    fn decode<S: BlockSource>(
-        &mut self,
-        source: &S,
-        registry: &Registry,
-    ) -> Result<(), BufferError<S::Error>> {
-        with_block(source, registry, self.block_index, |block| {
-            block.decode_range(self.wanted.clone(), self.values)
+/// Decodes parts of one block.
+fn decode_parts<V: Value, S: BlockSource>(
+    parts: &mut [Part<'_, V>],
+    source: &S,
+    registry: &Registry,
+) -> Result<(), BufferError<S::Error>> {
+    let Some(block_index) = parts.first().map(|part| part.block_index) else { return Ok(()) };
+    with_block(source, registry, block_index, |block| {
+        parts.iter_mut().try_for_each(|part| {
+            with_tiles(source, block_index, &block, part.wanted.clone(), |block| {
+                block.decode_range(part.wanted.clone(), part.values)
+            })
         })
-    }
+    })
 }
 
 fn split_by_blocks<'v, V: Value, S: BlockSource>(
     source: &S,
-    wanted: Range<u64>,
+    ranges: &[Range<u64>],
     values: &'v mut [V],
 ) -> Vec<Part<'v, V>> {
     let block_len = u64::from(source.values_per_block().max(1));
     let mut parts = Vec::new();
-    let (mut rest, mut position) = (values, wanted.start);
-    while position < wanted.end {
-        let block_start = position / block_len * block_len;
-        let end = wanted.end.min(block_start.saturating_add(block_len));
-        let (target, behind) = std::mem::take(&mut rest).split_at_mut(within_block(end - position));
-        rest = behind;
-        parts.push(Part {
-            block_index: block_number(position / block_len),
-            wanted: within_block(position - block_start)..within_block(end - block_start),
-            values: target,
-        });
-        position = end;
+    let mut rest = values;
+    for range in ranges {
+        let mut position = range.start;
+        while position < range.end {
+            let block_start = position / block_len * block_len;
+            let end = range.end.min(block_start.saturating_add(block_len));
+            let (target, behind) = std::mem::take(&mut rest).split_at_mut(within_block(end - position));
+            rest = behind;
+            parts.push(Part {
+                block_index: block_number(position / block_len),
+                wanted: within_block(position - block_start)..within_block(end - block_start),
+                values: target,
+            });
+            position = end;
+        }
     }
     parts
 }
 
+/// Reads and proves the head of a block.
 fn with_block<S: BlockSource>(
     source: &S,
     registry: &Registry,
     block_index: u32,
-    decode: impl FnOnce(Block<'_>) -> Result<(), BlockError>,
+    decode: impl FnOnce(Block<'_>) -> Result<(), BufferError<S::Error>>,
 ) -> Result<(), BufferError<S::Error>> {
-    let bytes = source.block(block_index).map_err(|source| BufferError::Read { block_index, source })?;
-    let decoded = Block::parse(bytes.as_ref(), registry).and_then(|block| {
+    let failed = |source| BufferError::Read { block_index, source };
+    let block_bytes = source.block_bytes(block_index).map_err(failed)?;
+    let header = source.read(block_index, 0..block_bytes.min(BlockHeader::BYTES as u64)).map_err(failed)?;
+    // A block too short for a header is refused when it is parsed.
+    let head_bytes =
+        BlockHeader::ref_from_prefix(header.as_ref()).map_or(0, |(header, _)| header.head_bytes());
+    let head = source.read(block_index, 0..block_bytes.min(head_bytes)).map_err(failed)?;
+    let block = Block::parse_head(head.as_ref(), block_bytes, registry).and_then(|block| {
         let (found, expected) = (block.layout(), source.layout());
         if found != expected {
             let field = "kind and value_width";
@@ -206,9 +252,25 @@ fn with_block<S: BlockSource>(
             return Err(BlockError::Unexpected { field, found, expected });
         }
         check_tile_size(&block, source.values_per_block())?;
-        decode(block)
+        Ok(block)
     });
-    decoded.map_err(|source| BufferError::Block { block_index, source })
+    decode(block.map_err(|source| BufferError::Block { block_index, source })?)
+}
+
+/// Reads the tiles that hold the values `wanted` of a block.
+fn with_tiles<S: BlockSource>(
+    source: &S,
+    block_index: u32,
+    block: &Block<'_>,
+    wanted: Range<usize>,
+    decode: impl FnOnce(Block<'_>) -> Result<(), BlockError>,
+) -> Result<(), BufferError<S::Error>> {
+    let failed = |source| BufferError::Block { block_index, source };
+    let extent = block.tiles_extent(wanted).map_err(failed)?;
+    let start = extent.start;
+    let tiles =
+        source.read(block_index, extent).map_err(|source| BufferError::Read { block_index, source })?;
+    decode(block.with_tiles(start, tiles.as_ref())).map_err(failed)
 }
 
 /// Tiles never reach across blocks: every block but the last is full of whole tiles.

@@ -6,13 +6,15 @@
 // A suite of tests: a failed expectation is its outcome, and its indexes are small.
 #![allow(clippy::expect_used, clippy::cast_possible_truncation)]
 
+use std::ops::Range;
+
 use format_spec::{Kind, Layout, Order};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::{
     AnyCodec, Block, BlockSource, BufferError, CheckedBlock, Choice, EncodeOptions, OwnedValues, Registry,
-    Tile, TileError, Value, Values, ValuesMut, decode_range, encode_block, encode_values, take,
+    Tile, TileError, Value, Values, ValuesMut, decode_ranges, encode_block, encode_values, take,
     values_per_block, with_values,
 };
 
@@ -176,6 +178,27 @@ fn round_trip<V: Value>(codec: &'static dyn AnyCodec, kind: Kind, values: &[V], 
             "taken differently: {place}"
         );
     }
+    in_parts(&block, &encoded.bytes, &registry, values, &place);
+}
+
+/// A block whose head and tiles are read by themselves: it decodes what is here and refuses the rest, and nothing less than all of it is proven.
+fn in_parts<V: Value>(block: &Block<'_>, bytes: &[u8], registry: &Registry, values: &[V], place: &str) {
+    let head_bytes = block.view().header.head_bytes() as usize;
+    let head = Block::parse_head(&bytes[..head_bytes], bytes.len() as u64, registry).expect(place);
+    let wanted = values.len() / 3..values.len();
+    let extent = head.tiles_extent(wanted.clone()).expect(place);
+    let part = head.with_tiles(extent.start, &bytes[extent.start as usize..extent.end as usize]);
+    let mut decoded = vec![V::default(); wanted.len()];
+    part.decode_range(wanted.clone(), &mut decoded).expect(place);
+    assert!(decoded == values[wanted], "a part decoded differently: {place}");
+    if extent.start > head_bytes as u64 {
+        assert!(part.decode_range(0..1, &mut [V::default()]).is_err(), "a tile that is not here: {place}");
+    }
+    assert!(part.check().is_err(), "a part was proven: {place}");
+    assert!(block.with_tiles(0, bytes).check().is_err(), "other tiles were proven: {place}");
+    assert!(head.tiles_extent(0..values.len() + head.tile_size()).is_err() == (extent.end > 0), "{place}");
+    let cut = Block::parse_head(&bytes[..head_bytes - 1], bytes.len() as u64, registry);
+    assert!(cut.is_err(), "a head that was cut short: {place}");
 }
 
 /// Buffers of no, one and several blocks, read whole, by range across blocks, and value by value.
@@ -216,8 +239,12 @@ impl BlockSource for MemoryBlocks {
         self.values_per_block
     }
 
-    fn block(&self, block_index: u32) -> Result<&[u8], Self::Error> {
-        Ok(&self.blocks[block_index as usize])
+    fn block_bytes(&self, block_index: u32) -> Result<u64, Self::Error> {
+        Ok(self.blocks[block_index as usize].len() as u64)
+    }
+
+    fn read(&self, block_index: u32, bytes: Range<u64>) -> Result<&[u8], Self::Error> {
+        Ok(&self.blocks[block_index as usize][bytes.start as usize..bytes.end as usize])
     }
 }
 
@@ -242,12 +269,17 @@ fn buffer_of<V: Value>(codec: &'static dyn AnyCodec, layout: Layout, value_count
             let bound = value_count as u64 + 1;
             let (one, other) = (random.draw() % bound, random.draw() % bound);
             let wanted = if round == 0 { 0..value_count as u64 } else { one.min(other)..one.max(other) };
-            let mut decoded = vec![V::from_u64(u64::MAX); (wanted.end - wanted.start) as usize];
-            decode_range(&source, &registry, wanted.clone(), &mut decoded).expect(&place);
-            assert!(
-                decoded == values[wanted.start as usize..wanted.end as usize],
-                "a range decoded differently: {place}"
-            );
+            let middle = wanted.start.midpoint(wanted.end);
+            // The second half first, and some values twice.
+            let ranges = [middle..wanted.end, wanted.start..wanted.end];
+            let expected: Vec<V> = ranges
+                .iter()
+                .flat_map(|range| &values[range.start as usize..range.end as usize])
+                .copied()
+                .collect();
+            let mut decoded = vec![V::from_u64(u64::MAX); expected.len()];
+            decode_ranges(&source, &registry, &ranges, &mut decoded).expect(&place);
+            assert!(decoded == expected, "ranges decoded differently: {place}");
         }
         let count = if value_count == 0 { 0 } else { 40 };
         let indexes: Vec<u64> = (0..count).map(|_| random.draw() % value_count as u64).collect();

@@ -1,7 +1,7 @@
 //! What a codec is, and everything that works for every codec.
 //!
 //! A codec is the [`Codec`] trait: above all the two hooks [`Codec::resolve_metadata`] and [`Codec::decompress_tile`]. From them come blocks
-//! ([`encode_block`], [`Block`], [`CheckedBlock`]), whole buffers ([`encode_values`], [`decode_range`], [`take`]) and the suite that each codec
+//! ([`encode_block`], [`Block`], [`CheckedBlock`]), whole buffers ([`encode_values`], [`decode_ranges`], [`take`]) and the suite that each codec
 //! runs as its tests ([`macro@conformance`], feature `conformance`).
 //!
 //! | module | idea |
@@ -11,7 +11,7 @@
 //! | [`packing`] | integers of b bits: in lanes, and in a sequence |
 //! | [`block`] | encode one block, prove one block, decode tiles |
 //! | [`mod@choose`] | which codec a block gets |
-//! | [`buffer`] | many blocks: in parallel, a range, single values |
+//! | [`buffer`] | many blocks: in parallel, ranges, single values |
 //! | [`registry`] | codecs by id and name |
 //! | [`statistics`] | minima and maxima by order |
 
@@ -28,7 +28,7 @@ pub mod statistics;
 pub mod value;
 
 pub use block::{Block, CheckedBlock, EncodedBlock, encode_block};
-pub use buffer::{BlockSource, EncodeOptions, decode_range, encode_values, take, values_per_block};
+pub use buffer::{BlockSource, EncodeOptions, decode_ranges, encode_values, take, values_per_block};
 pub use choose::{Choice, Trial, choose};
 pub use codec::{AnyCodec, Codec, DeviceParameters, Tile, erased};
 pub use error::{BlockError, BufferError, EncodeError, TileError};

@@ -1,7 +1,6 @@
 //! Open a file, read a column's section, read blocks.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use codec_core::{BlockSource, Layout};
 use format_spec::{
@@ -187,7 +186,7 @@ fn section_range(entry: &ColumnEntry) -> Range<u64> {
     start..start.saturating_add(entry.section_bytes.get())
 }
 
-/// One buffer of a file, as codec-core reads it. Keeps the block it read last, so that neighbouring requests read a block once.
+/// One buffer of a file, as codec-core reads it.
 #[derive(Debug)]
 pub struct BufferReader<'a> {
     container: &'a ContainerReader,
@@ -195,7 +194,6 @@ pub struct BufferReader<'a> {
     layout: Layout,
     value_count: u64,
     values_per_block: u32,
-    last: Mutex<Option<(u32, BlockBytes<'a>)>>,
 }
 
 impl<'a> BufferReader<'a> {
@@ -214,8 +212,21 @@ impl<'a> BufferReader<'a> {
             layout: Layout::parse("buffer", entry.kind, entry.value_width)?,
             value_count: entry.value_count.get(),
             values_per_block: entry.values_per_block.get(),
-            last: Mutex::new(None),
         })
+    }
+
+    /// A whole block, as [`ContainerReader::block`].
+    ///
+    /// # Errors
+    /// As [`ContainerReader::block`], or there is no such block.
+    pub fn block(&self, block_index: u32) -> Result<BlockBytes<'a>, ContainerError> {
+        self.container.block(self.entry(block_index)?)
+    }
+
+    fn entry(&self, block_index: u32) -> Result<&'a BlockEntry, ContainerError> {
+        let missing = FormatError::Field { what: "buffer", field: "block_index", found: block_index.into() };
+        let index = usize::try_from(block_index).unwrap_or(usize::MAX);
+        Ok(self.blocks.get(index).ok_or(missing)?)
     }
 }
 
@@ -238,21 +249,20 @@ impl<'a> BlockSource for BufferReader<'a> {
         self.values_per_block
     }
 
-    fn block(&self, block_index: u32) -> Result<BlockBytes<'a>, ContainerError> {
-        {
-            let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((index, bytes)) = &*last
-                && *index == block_index
-            {
-                return Ok(bytes.clone());
-            }
+    fn block_bytes(&self, block_index: u32) -> Result<u64, ContainerError> {
+        Ok(self.entry(block_index)?.block_bytes.get().into())
+    }
+
+    /// What begins with the block's header begins with the one that the block's entry names.
+    fn read(&self, block_index: u32, bytes: Range<u64>) -> Result<BlockBytes<'a>, ContainerError> {
+        let entry = self.entry(block_index)?;
+        let start = entry.offset.get();
+        let read =
+            self.container.source.read(start.saturating_add(bytes.start)..start.saturating_add(bytes.end))?;
+        if bytes.start == 0 {
+            check_entry(entry, read.as_ref())?;
         }
-        let missing = FormatError::Field { what: "buffer", field: "block_index", found: block_index.into() };
-        let index = usize::try_from(block_index).unwrap_or(usize::MAX);
-        let entry = self.blocks.get(index).ok_or(missing)?;
-        let bytes = self.container.block(entry)?;
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((block_index, bytes.clone()));
-        Ok(bytes)
+        Ok(read)
     }
 }
 

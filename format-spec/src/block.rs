@@ -1,5 +1,7 @@
 //! The block: header, tile tables, tiles.
 
+use std::ops::Range;
+
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -61,6 +63,21 @@ impl BlockHeader {
     pub const MAGIC: [u8; 4] = *b"CB2B";
     /// Length of the header in bytes.
     pub const BYTES: usize = size_of::<Self>();
+
+    /// Where the first tile begins: the length of header and tables. Nothing is proven of it before the block's head is.
+    #[must_use]
+    pub fn head_bytes(&self) -> u64 {
+        let tile_count = u64::from(self.tile_count.get());
+        let offset_count = if self.codec_id.get() == CONSTANT_BLOCK { 0 } else { tile_count + 1 };
+        let has_statistics = u64::from(self.order != Order::None as u8);
+        let stat_bytes = has_statistics * tile_count * u64::from(self.value_width / 8);
+        let tables =
+            [self.shared_bytes.get().into(), offset_count * 4, tile_count * 4, stat_bytes, stat_bytes];
+        // Counts of 32 bits: no sum overflows.
+        tables
+            .iter()
+            .fold(Self::BYTES as u64, |sum, bytes: &u64| sum + bytes.next_multiple_of(TILE_ALIGNMENT))
+    }
 }
 
 /// The checksum of a block's header and tables: everything before the first tile, which begins at byte `first_tile`.
@@ -70,14 +87,20 @@ pub fn block_checksum(block: &[u8], first_tile: usize) -> Option<u32> {
     Some(checksum_of(&[block.get(..60)?, block.get(BlockHeader::BYTES..first_tile)?]))
 }
 
-/// A block whose header and tables are proven to agree with each other and with the bytes. What is *in* the tiles is for the codec to check.
+/// A block whose header and tables are proven to agree with each other and with the bytes. What is *in* the tiles is for the codec to check. Of a block that is read in
+/// parts only those tiles are here that were asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockView<'a> {
     /// The header as stored.
     pub header: &'a BlockHeader,
     layout: Layout,
     order: Order,
+    /// The whole block, or nothing of one that is read in parts.
     bytes: &'a [u8],
+    /// What is here of the tiles.
+    tiles: &'a [u8],
+    /// Where that begins in the block.
+    tiles_start: u64,
     shared: &'a [u8],
     tile_offsets: &'a [U32],
     tile_checksums: &'a [U32],
@@ -91,13 +114,22 @@ impl<'a> BlockView<'a> {
     /// # Errors
     /// Whatever SPEC.md section 5 forbids.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
-        let found_bytes = bytes.len() as u64;
-        let (header, rest) = BlockHeader::ref_from_prefix(bytes).map_err(|_| FormatError::Truncated {
+        let view = Self::parse_head(bytes, bytes.len() as u64)?;
+        Ok(Self { bytes, tiles: bytes, ..view })
+    }
+
+    /// Proves header, tables and their checksum of a block of `block_bytes` bytes that begins with `head`; see [`BlockHeader::head_bytes`]. Its tiles come by
+    /// [`BlockView::with_tiles`].
+    ///
+    /// # Errors
+    /// As [`BlockView::parse`].
+    pub fn parse_head(head: &'a [u8], block_bytes: u64) -> Result<Self, FormatError> {
+        let (header, rest) = BlockHeader::ref_from_prefix(head).map_err(|_| FormatError::Truncated {
             what: WHAT,
             needed_bytes: BlockHeader::BYTES as u64,
-            found_bytes,
+            found_bytes: head.len() as u64,
         })?;
-        let (layout, order) = check_header(header, found_bytes)?;
+        let (layout, order) = check_header(header, block_bytes)?;
         let tile_count = u64::from(header.tile_count.get());
         let stat_bytes = if order == Order::None { 0 } else { tile_count * layout.value_bytes() };
 
@@ -113,8 +145,7 @@ impl<'a> BlockView<'a> {
         let first_tile = tables.offset_bytes;
         let computed = checksum_of(&[
             header.as_bytes().get(..60).unwrap_or_default(),
-            bytes
-                .get(BlockHeader::BYTES..usize::try_from(first_tile).unwrap_or(usize::MAX))
+            head.get(BlockHeader::BYTES..usize::try_from(first_tile).unwrap_or(usize::MAX))
                 .unwrap_or_default(),
         ]);
         let stored = header.header_checksum.get();
@@ -122,23 +153,31 @@ impl<'a> BlockView<'a> {
             return Err(FormatError::Checksum { what: "block header", stored, computed });
         }
         if constant {
-            if found_bytes != first_tile {
-                return Err(wrong_length(first_tile, found_bytes));
+            if block_bytes != first_tile {
+                return Err(wrong_length(first_tile, block_bytes));
             }
         } else {
-            check_offsets(tile_offsets, first_tile, found_bytes)?;
+            check_offsets(tile_offsets, first_tile, block_bytes)?;
         }
         Ok(Self {
             header,
             layout,
             order,
-            bytes,
+            bytes: &[],
+            tiles: &[],
+            tiles_start: 0,
             shared,
             tile_offsets,
             tile_checksums,
             tile_minima,
             tile_maxima,
         })
+    }
+
+    /// The same block with other bytes for its tiles: those from byte `start` of the block on. It is no longer whole.
+    #[must_use]
+    pub fn with_tiles(self, start: u64, tiles: &'a [u8]) -> Self {
+        Self { bytes: &[], tiles, tiles_start: start, ..self }
     }
 
     /// Kind and width of the values.
@@ -153,7 +192,7 @@ impl<'a> BlockView<'a> {
         self.order
     }
 
-    /// The whole block.
+    /// The whole block; nothing where it is read in parts.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -197,13 +236,19 @@ impl<'a> BlockView<'a> {
         u32::try_from(left).map_or(self.tile_size(), |left| left.min(self.tile_size()))
     }
 
-    /// The bytes of tile `tile_index`, up to 15 bytes of padding included; `None` past the last tile.
+    /// Where the tiles of `tiles` are in the block; `None` past the last tile and without tiles.
+    #[must_use]
+    pub fn tiles_extent(&self, tiles: Range<u32>) -> Option<Range<u64>> {
+        let offset = |index: u32| Some(u64::from(self.tile_offsets.get(usize::try_from(index).ok()?)?.get()));
+        Some(offset(tiles.start)?..offset(tiles.end)?)
+    }
+
+    /// The bytes of tile `tile_index`, up to 15 bytes of padding included; `None` past the last tile and where its bytes are not here.
     #[must_use]
     pub fn tile(&self, tile_index: u32) -> Option<&'a [u8]> {
-        let index = usize::try_from(tile_index).ok()?;
-        let start = usize::try_from(self.tile_offsets.get(index)?.get()).ok()?;
-        let end = usize::try_from(self.tile_offsets.get(index.checked_add(1)?)?.get()).ok()?;
-        self.bytes.get(start..end)
+        let extent = self.tiles_extent(tile_index..tile_index.checked_add(1)?)?;
+        let place = |offset: u64| usize::try_from(offset.checked_sub(self.tiles_start)?).ok();
+        self.tiles.get(place(extent.start)?..place(extent.end)?)
     }
 
     /// Smallest and largest stored value of tile `tile_index`, zero-extended; `None` without statistics.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{ArrayData, ArrayDataBuilder, ArrayRef, BooleanArray, NullArray, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::DataType;
-use codec_core::{BufferError, Registry, Value, decode_range, take};
+use codec_core::{BufferError, Registry, Value, decode_ranges, take};
 use container::{BufferReader, ContainerError, ContainerReader};
 use format_spec::{BufferEntry, ColumnSection, FormatError, NodeChunk, Role};
 use std::sync::Arc;
@@ -259,6 +259,17 @@ impl<'a> ChunkReader<'a> {
         entries: &[&BufferEntry],
         slots: &Slots<'_>,
     ) -> Result<Buffer, TableError> {
+        if let ([Limb { width: 64, offset: 0, .. }, Limb { width: 64, offset: 8, .. }], [low, high]) =
+            (limbs, entries)
+            && node.value_bytes() == 16
+        {
+            let low = self.decode::<u64>(node, low, slots.ranges)?;
+            let high = self.decode::<u64>(node, high, slots.ranges)?;
+            self.budget.charge(node, (low.len() as u64).saturating_mul(16))?;
+            let wide = low.into_iter().zip(high);
+            let wide = wide.map(|(low, high)| i128::from(high.cast_signed()) << 64 | i128::from(low));
+            return Ok(Buffer::from_vec(wide.collect::<Vec<i128>>()));
+        }
         let stride = node.value_bytes();
         let total = slots.length.saturating_mul(stride);
         self.budget.charge(node, total as u64)?;
@@ -299,20 +310,12 @@ impl<'a> ChunkReader<'a> {
         let source = BufferReader::new(self.container, &self.column.section, entry)
             .map_err(|source| failed(BufferError::Read { block_index: 0, source }))?;
         let mut values = vec![V::default(); length];
-        if let [range] = ranges {
-            decode_range(&source, self.registry, range.clone(), &mut values).map_err(failed)?;
-        } else if ranges.len() * 4 >= length {
+        if ranges.len() > 1 && ranges.len() * 4 >= length {
             // Mostly single values: tiles are decoded once for all that are in them.
             let indexes: Vec<u64> = ranges.iter().cloned().flatten().collect();
             take(&source, self.registry, &indexes, &mut values).map_err(failed)?;
         } else {
-            let mut rest = values.as_mut_slice();
-            for range in ranges {
-                let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(rest.len());
-                let (target, behind) = std::mem::take(&mut rest).split_at_mut(length);
-                decode_range(&source, self.registry, range.clone(), target).map_err(failed)?;
-                rest = behind;
-            }
+            decode_ranges(&source, self.registry, ranges, &mut values).map_err(failed)?;
         }
         Ok(values)
     }
