@@ -1,6 +1,7 @@
 //! Which codec a block gets.
 
-use format_spec::{Layout, Order, TILE_ALIGNMENT};
+use format_spec::{BlockHeader, FIRST_PRIVATE_CODEC, Layout, Order, TILE_ALIGNMENT};
+use zerocopy::FromZeros;
 
 use crate::{AnyCodec, Registry, Values};
 
@@ -45,7 +46,7 @@ impl Choice {
 pub struct Trial {
     /// The codec's name.
     pub codec: &'static str,
-    /// Bytes that all tiles of the block would take, as the sample says.
+    /// Bytes that the block would take, header and tables included, as the sample says.
     pub estimated_bytes: u64,
     /// What decides, the least wins: these bytes and what the codec's decoding costs, as bytes that could be read in the same time.
     pub cost_bytes: u64,
@@ -86,18 +87,20 @@ pub fn choose(
             continue;
         }
         let shared = codec.encode_shared(values);
-        let mut sampled_bytes = 0;
+        let (mut sampled_bytes, mut sampled_values) = (0, 0);
         for sample in 0..sample_count {
             // Evenly spread, the first and last tile among them.
             let tile_index =
                 if sample_count == 1 { 0 } else { sample * (tile_count - 1) / (sample_count - 1) };
             let start = tile_index * tile_size;
             tile.clear();
-            codec.encode_tile(&shared, values.slice(start..values.len().min(start + tile_size)), &mut tile);
+            let sampled = values.slice(start..values.len().min(start + tile_size));
+            codec.encode_tile(&shared, sampled, &mut tile);
             sampled_bytes += (tile.len() as u64).next_multiple_of(TILE_ALIGNMENT);
+            sampled_values += sampled.len() as u64;
         }
-        let estimated_bytes =
-            shared.len() as u64 + (sampled_bytes * tile_count as u64).div_ceil(sample_count.max(1) as u64);
+        let tiles_bytes = (sampled_bytes * values.len() as u64).div_ceil(sampled_values.max(1));
+        let estimated_bytes = head_bytes(layout, order, shared.len(), tile_count) + tiles_bytes;
         let cost_bytes = estimated_bytes + decode_bits / 8;
         trials.push(Trial { codec: codec.name(), estimated_bytes, cost_bytes });
         // Of equals the lowest id.
@@ -107,4 +110,18 @@ pub fn choose(
         }
     }
     best.map(|(codec, _)| (codec, trials))
+}
+
+/// Length of the header and the tables of a block that is not constant.
+fn head_bytes(layout: Layout, order: Order, shared_len: usize, tile_count: usize) -> u64 {
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).into();
+    BlockHeader {
+        codec_id: FIRST_PRIVATE_CODEC.into(),
+        value_width: layout.value_width,
+        order: order as u8,
+        tile_count: count(tile_count),
+        shared_bytes: count(shared_len),
+        ..BlockHeader::new_zeroed()
+    }
+    .head_bytes()
 }

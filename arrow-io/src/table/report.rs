@@ -37,13 +37,13 @@ pub struct BufferReport {
 pub struct CodecReport {
     /// Blocks for which it was tried on a sample.
     pub tried_blocks: u64,
-    /// Bytes of tiles that the samples promised for all blocks that it was tried on.
+    /// Bytes that the samples promised for all blocks that it was tried on.
     pub estimated_bytes: u64,
     /// These bytes and what its decoding costs, as bytes that could be read in the same time: what decided.
     pub cost_bytes: u64,
     /// Blocks that it got.
     pub chosen_blocks: u64,
-    /// Bytes of tiles that the samples promised for the blocks that it got.
+    /// Bytes that the samples promised for the blocks that it got.
     pub chosen_estimated_bytes: u64,
     /// Bytes that these blocks took, headers and tables included.
     pub chosen_bytes: u64,
