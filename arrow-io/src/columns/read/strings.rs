@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use arrow::array::downcast_integer;
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, DictionaryArray, PrimitiveArray, StringViewArray,
-    UInt32Array,
+    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, DictionaryArray, GenericByteArray, PrimitiveArray,
+    StringViewArray, UInt32Array,
 };
-use arrow::buffer::{Buffer, NullBuffer};
-use arrow::datatypes::{ArrowDictionaryKeyType, DataType};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow::datatypes::{
+    ArrowDictionaryKeyType, ArrowNativeType, BinaryType, ByteArrayType, DataType, LargeBinaryType,
+    LargeUtf8Type, Utf8Type,
+};
+use codec_core::Value;
 use format_spec::{BufferEntry, Encoding};
 
 use super::buffers::check_dictionary;
@@ -34,6 +38,15 @@ const EARNED_BYTES: u64 = 16;
 
 /// Bytes of a slot that names an entry of a dictionary: its code, and its key, offset or view.
 const CODED_SLOT_BYTES: u64 = 4 + 16;
+
+/// Bytes that a copy of a dictionary's entry moves at once; most entries are shorter.
+const SPAN: usize = 16;
+
+/// Longest dictionary of which every entry can be copied so.
+const PADDED_BYTES: usize = 64 << 10;
+
+/// In place of a code where there is no value.
+const NO_ENTRY: u32 = u32::MAX;
 
 /// Where slots are in the bytes or child slots that their ends count.
 pub(super) struct Extents {
@@ -138,46 +151,109 @@ impl ChunkReader<'_> {
             return Ok(arrow::array::new_empty_array(node.field.data_type()));
         };
         let values = self.dictionary(node, slots.chunk.dictionary.get())?;
-        // The codes in 32 bits, and what names the entries by them: keys, offsets or views.
+        // What names the entries by the codes: keys, offsets or views.
         self.budget.charge(node, (slots.length as u64).saturating_mul(CODED_SLOT_BYTES))?;
-        let codes: Vec<u32> = match entry.value_width {
-            8 => self.decode::<u8>(node, entry, slots.ranges)?.into_iter().map(u32::from).collect(),
-            16 => self.decode::<u16>(node, entry, slots.ranges)?.into_iter().map(u32::from).collect(),
-            _ => self.decode::<u32>(node, entry, slots.ranges)?,
-        };
-        if let Some(code) = codes.iter().find(|&&code| code as usize >= values.len()) {
-            return Err(
-                self.impossible(node, format!("code {code} of a dictionary of {} entries", values.len()))
-            );
+        match entry.value_width {
+            8 => self.named_by_codes::<u8>(node, entry, slots, &values),
+            16 => self.named_by_codes::<u16>(node, entry, slots, &values),
+            _ => self.named_by_codes::<u32>(node, entry, slots, &values),
+        }
+    }
+
+    fn named_by_codes<V: Value>(
+        &self,
+        node: &Node,
+        entry: &BufferEntry,
+        slots: &Slots<'_>,
+        values: &ArrayRef,
+    ) -> Result<ArrayRef, TableError> {
+        let codes = self.decode::<V>(node, entry, slots.ranges)?;
+        let largest = codes.iter().copied().max().unwrap_or_default().to_u32();
+        if !codes.is_empty() && largest as usize >= values.len() {
+            let reason = format!("code {largest} of a dictionary of {} entries", values.len());
+            return Err(self.impossible(node, reason));
         }
         if let DataType::Dictionary(key, plain) = node.field.data_type()
             && **plain == node.data_type
-            && let Some(array) = keyed(key, &codes, slots.nulls.as_ref(), &values)
+            && let Some(array) = keyed(key, &codes, largest, slots.nulls.as_ref(), values)
         {
             return Ok(array);
         }
-        self.charge_copies(node, &codes, &values)?;
-        let codes = UInt32Array::new(codes.into(), slots.nulls.clone());
-        let array = arrow::compute::take(&values, &codes, None)
-            .map_err(|source| TableError::Arrow { column: node.path.clone(), source })?;
+        let array = match &node.data_type {
+            DataType::Utf8 => self.copies::<Utf8Type, V>(node, &codes, slots, values)?,
+            DataType::LargeUtf8 => self.copies::<LargeUtf8Type, V>(node, &codes, slots, values)?,
+            DataType::Binary => self.copies::<BinaryType, V>(node, &codes, slots, values)?,
+            DataType::LargeBinary => self.copies::<LargeBinaryType, V>(node, &codes, slots, values)?,
+            _ => {
+                let codes = UInt32Array::new(codes.into_iter().map(V::to_u32).collect(), slots.nulls.clone());
+                arrow::compute::take(values, &codes, None)
+                    .map_err(|source| TableError::Arrow { column: node.path.clone(), source })?
+            }
+        };
         restore::restore(node, node.field.data_type(), array, self.budget)
     }
 
-    /// Charges what the entries' copies take: a code of one byte can name an entry of megabytes.
-    fn charge_copies(&self, node: &Node, codes: &[u32], values: &ArrayRef) -> Result<(), TableError> {
-        let length = |code: &u32| {
-            let index = *code as usize;
-            match values.data_type() {
-                DataType::Utf8 => values.as_string::<i32>().value_length(index).unsigned_abs().into(),
-                DataType::Binary => values.as_binary::<i32>().value_length(index).unsigned_abs().into(),
-                DataType::LargeUtf8 => values.as_string::<i64>().value_length(index).unsigned_abs(),
-                DataType::LargeBinary => values.as_binary::<i64>().value_length(index).unsigned_abs(),
-                _ => 16,
+    /// An array of copies of the entries, empty ones under nulls.
+    fn copies<T: ByteArrayType, V: Value>(
+        &self,
+        node: &Node,
+        codes: &[V],
+        slots: &Slots<'_>,
+        entries: &ArrayRef,
+    ) -> Result<ArrayRef, TableError> {
+        let entries = entries.as_bytes::<T>();
+        let Some(nulls) = &slots.nulls else {
+            let (offsets, bytes) = self.copied(node, codes.iter().map(|code| code.to_u32()), entries)?;
+            return byte_array_of::<T>(node, offsets, bytes, None);
+        };
+        let codes = codes.iter().zip(nulls).map(|(code, valid)| if valid { code.to_u32() } else { NO_ENTRY });
+        let (offsets, bytes) = self.copied(node, codes, entries)?;
+        byte_array_of::<T>(node, offsets, bytes, Some(nulls.clone()))
+    }
+
+    /// Offsets and bytes of copies of the entries.
+    fn copied<T: ByteArrayType>(
+        &self,
+        node: &Node,
+        codes: impl ExactSizeIterator<Item = u32> + Clone,
+        entries: &GenericByteArray<T>,
+    ) -> Result<(Vec<T::Offset>, Vec<u8>), TableError> {
+        let (ends, data) = (entries.value_offsets(), entries.value_data());
+        let extent = |code: u32| {
+            let index = code as usize;
+            match ends.get(index..index.saturating_add(2)) {
+                Some(&[start, end]) => (start.as_usize(), (end - start).as_usize()),
+                _ => (0, 0),
             }
         };
-        let bytes = codes.iter().fold(0_u64, |sum, code| sum.saturating_add(length(code)));
-        check_offsets(node, bytes)?;
-        self.budget.charge(node, bytes)
+        // Charged before it is allocated: a code of one byte can name an entry of megabytes.
+        let total = codes.clone().fold(0_u64, |sum, code| sum.saturating_add(extent(code).1 as u64));
+        check_offsets(node, total)?;
+        self.budget.charge(node, total)?;
+        let length = usize::try_from(total).unwrap_or(usize::MAX);
+        let mut bytes = Vec::with_capacity(length);
+        let mut offsets = Vec::with_capacity(codes.len() + 1);
+        offsets.push(T::Offset::default());
+        // Copies of constant length, one instruction each, into a little room first; what is too much of one, the next overwrites.
+        let (mut room, mut used, mut position) = ([0_u8; 64 * SPAN], 0, 0);
+        offsets.extend(codes.map(|code| {
+            let (start, length) = extent(code);
+            let span = data.get(start..).and_then(<[u8]>::first_chunk::<SPAN>);
+            let place = room.get_mut(used..).and_then(<[u8]>::first_chunk_mut::<SPAN>);
+            if let (Some(span), Some(place), true) = (span, place, length <= SPAN) {
+                *place = *span;
+                used += length;
+            } else {
+                bytes.extend_from_slice(room.get(..used).unwrap_or_default());
+                bytes.extend_from_slice(data.get(start..start + length).unwrap_or_default());
+                used = 0;
+            }
+            position += length;
+            // The total fits, so every part does.
+            T::Offset::from_usize(position).unwrap_or_default()
+        }));
+        bytes.extend_from_slice(room.get(..used).unwrap_or_default());
+        Ok((offsets, bytes))
     }
 
     /// The entries of the dictionary that the column itself has in this row group.
@@ -240,7 +316,11 @@ impl ChunkReader<'_> {
         };
         let extents = self.slot_extents(node, ends, &[0..entry_count], bytes.value_count.get())?;
         self.check_covered(node, true, extents.end, bytes.value_count.get())?;
-        let bytes = self.decode::<u8>(node, bytes, &extents.ranges)?;
+        let mut bytes = self.decode::<u8>(node, bytes, &extents.ranges)?;
+        // Copies of entries read this much from any entry's start. Of a large dictionary few entries are so near its end, and it is not copied for them.
+        if bytes.len() <= PADDED_BYTES {
+            bytes.extend_from_slice(&[0; SPAN]);
+        }
         byte_array(node, &extents.lengths, bytes, None, self)
     }
 
@@ -364,24 +444,46 @@ fn check_offsets(node: &Node, needed_bytes: u64) -> Result<(), TableError> {
     Ok(())
 }
 
-/// A dictionary array with the codes as keys of type `key`; `None` where they do not fit.
-fn keyed(key: &DataType, codes: &[u32], nulls: Option<&NullBuffer>, values: &ArrayRef) -> Option<ArrayRef> {
-    fn of<K: ArrowDictionaryKeyType>(
-        codes: &[u32],
+/// A byte array of offsets and bytes; strings are proven to be UTF-8.
+fn byte_array_of<T: ByteArrayType>(
+    node: &Node,
+    offsets: Vec<T::Offset>,
+    bytes: Vec<u8>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, TableError> {
+    let offsets = OffsetBuffer::new(offsets.into());
+    let array = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(bytes), nulls);
+    array
+        .map(|array| Arc::new(array) as ArrayRef)
+        .map_err(|source| TableError::Arrow { column: node.path.clone(), source })
+}
+
+/// A dictionary array with the codes, of which `largest` is the largest, as keys of type `key`; `None` where they do not fit.
+fn keyed<V: Value>(
+    key: &DataType,
+    codes: &[V],
+    largest: u32,
+    nulls: Option<&NullBuffer>,
+    values: &ArrayRef,
+) -> Option<ArrayRef> {
+    fn of<K: ArrowDictionaryKeyType, V: Value>(
+        codes: &[V],
+        largest: u32,
         nulls: Option<&NullBuffer>,
         values: &ArrayRef,
     ) -> Option<ArrayRef>
     where
         K::Native: TryFrom<u32>,
     {
-        let keys: Vec<K::Native> =
-            codes.iter().map(|&code| K::Native::try_from(code).ok()).collect::<Option<_>>()?;
-        let keys = PrimitiveArray::<K>::new(keys.into(), nulls.cloned());
+        K::Native::try_from(largest).ok()?;
+        // As the largest fits, all do.
+        let keys = codes.iter().map(|&code| K::Native::try_from(code.to_u32()).unwrap_or_default());
+        let keys = PrimitiveArray::<K>::new(keys.collect(), nulls.cloned());
         Some(Arc::new(DictionaryArray::<K>::try_new(keys, values.clone()).ok()?))
     }
     macro_rules! of_key {
         ($key:ty) => {
-            of::<$key>(codes, nulls, values)
+            of::<$key, V>(codes, largest, nulls, values)
         };
     }
     downcast_integer! {
