@@ -27,7 +27,8 @@ pub struct Table {
     container: ContainerReader,
     registry: &'static Registry,
     schema: SchemaRef,
-    columns: Vec<OnceLock<LoadedColumn>>,
+    /// Boxed: a wide table has thousands, of which most are never asked for.
+    columns: Vec<OnceLock<Box<LoadedColumn>>>,
     /// The first row behind each row group: a file can have a million of them, and none may cost a search through all.
     row_group_ends: Vec<u64>,
 }
@@ -52,8 +53,9 @@ impl Default for ReadOptions {
     }
 }
 
-/// Arrow bytes that are decoded at once where nothing asks for less.
-const WINDOW_BYTES: u64 = 128 << 20;
+/// Arrow bytes that are decoded at once for each thread, where nothing asks for less. A window's memory is used again for the next where the caller drops its batches; fresh
+/// memory of a whole row group cost more than decoding into it.
+const WINDOW_BYTES: u64 = 8 << 20;
 
 impl Table {
     /// Opens a file; blocks are read when needed and copied before they are proven, so the file may change meanwhile.
@@ -144,7 +146,7 @@ impl Table {
             .section(index)
             .map_err(|source| TableError::Section { column: field.name().clone(), source })?;
         let column = LoadedColumn::new(node, section)?;
-        Ok(cell.get_or_init(|| column))
+        Ok(cell.get_or_init(|| Box::new(column)))
     }
 
     /// The entries of the dictionary of column `index`, in the order of their codes, as an array of the column's plain type. `None` unless every row group that has rows stores the
@@ -385,7 +387,12 @@ impl<T: Deref<Target = Table>> TableBatches<T> {
         };
         let left = self.end.min(start + rows) - self.position;
         let row_bytes = self.table.row_bytes(&self.columns, row_group, rows)?;
-        let mut window_rows = (WINDOW_BYTES.min(self.memory_bytes / 4) / row_bytes).max(1).min(left);
+        let window_bytes = WINDOW_BYTES.saturating_mul(rayon::current_num_threads() as u64);
+        let window_rows = (window_bytes.min(self.memory_bytes / 4) / row_bytes).max(1);
+        // Whole batches, of which none is shorter than the others but the last.
+        let batch_rows = self.batch_rows as u64;
+        let whole = window_rows / batch_rows * batch_rows;
+        let mut window_rows = if whole > 0 { whole } else { window_rows }.min(left);
         let first = self.position - start;
         loop {
             let range = first..first + window_rows;
