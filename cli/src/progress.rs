@@ -34,6 +34,7 @@ impl BatchProgress {
     }
 
     /// A bar over `rows` rows.
+    #[cfg(feature = "query")]
     pub fn of_rows(what: &'static str, rows: u64) -> Self {
         Self::started(what, styled(rows, ROWS), None)
     }
