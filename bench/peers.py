@@ -4,8 +4,9 @@
     pip install duckdb pyarrow vortex-data
     python3 bench/peers.py TABLE.parquet... [--cb2t target/release/cb2t] [--repeat 3] [--json FILE] [--svg FILE]
 
-cb2t measures itself (`cb2t bench files`: its writers and Rust's Parquet, from and to Arrow in memory). The peers run here through their Python packages: Vortex writes from
-and reads to Arrow; DuckDB writes its own file from Arrow and reads to Arrow. Medians after one run that is not counted. All use all cores.
+cb2t measures itself (`cb2t bench files`: its writers and Rust's Parquet, from Arrow in memory and from a file in the page cache to Arrow). The peers run here through their
+Python packages: Vortex writes from and reads to Arrow, batches that are dropped one after the other as cb2t's and Parquet's are; DuckDB writes its own file from Arrow and reads to an Arrow
+table. Medians after one run that is not counted. All use all cores.
 """
 import argparse
 import json

@@ -1,6 +1,8 @@
-//! `cb2t bench files`: size, writing and reading of whole tables beside Parquet.
+//! `cb2t bench files`: size, writing and reading of whole tables beside Parquet. Each is written to memory, and read from a file in the page cache; a batch that was read
+//! is dropped before the next.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{RecordBatch, RecordBatchReader};
@@ -71,16 +73,13 @@ fn measure(rows: &Rows, repeat: usize) -> Result<Vec<Measured>, CliError> {
     let mut all = Vec::new();
     for (writer, choice) in choices {
         let (write_seconds, file) = median(repeat, || write_cb2t(rows, choice))?;
-        let (read_seconds, ()) = median(repeat, || read_cb2t(&file, rows))?;
+        let temporary = temporary_file(&file)?;
+        let (read_seconds, ()) = median(repeat, || read_cb2t(temporary.path(), rows))?;
         all.push(Measured { writer, file_bytes: file.len() as u64, write_seconds, read_seconds });
     }
     for (writer, compression) in parquet {
         let (write_seconds, file) = median(repeat, || write_parquet(rows, compression))?;
-        let temporary = tempfile::NamedTempFile::new().and_then(|mut temporary| {
-            temporary.write_all(&file)?;
-            Ok(temporary)
-        });
-        let temporary = temporary.map_err(|source| CliError::Io { file: "temporary file".into(), source })?;
+        let temporary = temporary_file(&file)?;
         let (read_seconds, ()) = median(repeat, || read_parquet(temporary.path(), rows))?;
         all.push(Measured { writer, file_bytes: file.len() as u64, write_seconds, read_seconds });
     }
@@ -110,8 +109,16 @@ fn write_cb2t(rows: &Rows, choice: Choice) -> Result<Vec<u8>, CliError> {
     Ok(writer.finish().map_err(failed("memory"))?.0)
 }
 
-fn read_cb2t(file: &[u8], rows: &Rows) -> Result<(), CliError> {
-    let table = cb2t::open_bytes(file.to_vec()).map_err(CliError::table("memory"))?;
+fn temporary_file(bytes: &[u8]) -> Result<tempfile::NamedTempFile, CliError> {
+    let file = tempfile::NamedTempFile::new().and_then(|mut file| {
+        file.write_all(bytes)?;
+        Ok(file)
+    });
+    file.map_err(|source| CliError::Io { file: "temporary file".into(), source })
+}
+
+fn read_cb2t(path: &Path, rows: &Rows) -> Result<(), CliError> {
+    let table = cb2t::open(path).map_err(CliError::table("temporary file"))?;
     let batches = table.read(&ReadOptions::default()).map_err(CliError::table("memory"))?;
     count(batches, rows)
 }
@@ -127,7 +134,7 @@ fn write_parquet(rows: &Rows, compression: ParquetCompression) -> Result<Vec<u8>
     Ok(std::mem::take(&mut *shared.0.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-fn read_parquet(path: &std::path::Path, rows: &Rows) -> Result<(), CliError> {
+fn read_parquet(path: &Path, rows: &Rows) -> Result<(), CliError> {
     let options = arrow_io::formats::ReadOptions {
         format: Some(Format::Parquet),
         batch_rows: 65_536,
