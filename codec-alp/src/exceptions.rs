@@ -39,6 +39,11 @@ impl<'a> Exceptions<'a> {
         Ok(Self { values, positions })
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.positions.len()
+    }
+
     /// Position and value of each. `V` has the bytes that [`Exceptions::parse`] was told.
     pub fn iter<V: Value>(&self) -> impl Iterator<Item = (usize, V)> {
         let values = self.values.chunks_exact(V::BYTES);

@@ -7,7 +7,9 @@ mod float;
 mod split;
 
 use codec_core::packing::lanes;
-use codec_core::{AnyCodec, Codec, Kind, Layout, Order, Tile, TileError, Value, Values, ValuesMut, erased};
+use codec_core::{
+    AnyCodec, Codec, DeviceParameters, Kind, Layout, Order, Tile, TileError, Value, Values, ValuesMut, erased,
+};
 use zerocopy::little_endian::{U16, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -55,6 +57,11 @@ pub struct SplitTile<'a> {
 const DECIMAL: u8 = 0;
 const SPLIT: u8 = 1;
 
+/// Members of the device parameters behind the bit widths 0 to 64, as cuda/alp.cuh has them.
+const SPLIT_TILES: u32 = 65;
+const DECIMAL_TILES: u32 = 66;
+const EXCEPTIONS: u32 = 67;
+
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Header {
@@ -72,6 +79,7 @@ impl Codec for Alp {
     const ID: u16 = 5;
     const NAME: &'static str = "alp";
     type Metadata<'a, V: Value> = Metadata<'a>;
+    const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/alp.cuh"));
 
     /// A conversion and a division a value, or a look-up.
     fn decode_bits(_: Layout) -> u32 {
@@ -114,6 +122,20 @@ impl Codec for Alp {
             // There are no such tiles: the codec does not support these widths.
             Values::U8(_) | Values::U16(_) => {}
         }
+    }
+
+    /// The set of the residuals' bit widths, and of what else occurs.
+    fn device_parameters<V: Value>(tile: Tile<'_>) -> DeviceParameters {
+        let (residuals, scheme, exceptions) = match &Self::resolve_metadata::<V>(tile) {
+            Ok(Metadata::Decimal(tile)) => {
+                (tile.residuals.bit_width(), DECIMAL_TILES, tile.exceptions.count())
+            }
+            Ok(Metadata::Split(tile)) => (tile.residuals.bit_width(), SPLIT_TILES, tile.exceptions.count()),
+            Err(_) => return DeviceParameters::default(),
+        };
+        let exceptions =
+            if exceptions > 0 { DeviceParameters::member(EXCEPTIONS) } else { DeviceParameters::default() };
+        DeviceParameters::member(residuals).union(DeviceParameters::member(scheme)).union(exceptions)
     }
 }
 

@@ -108,6 +108,62 @@ pub fn named_distributions<V: Value>(count: usize) -> Vec<(String, Vec<V>)> {
     all
 }
 
+/// Named floats of `count` values, as their bits: decimals and what is none, alone and mixed. None for widths that no such float has.
+pub fn named_floats<V: Value>(count: usize) -> Vec<(String, Vec<V>)> {
+    if V::WIDTH < 32 {
+        return Vec::new();
+    }
+    // Division by an exact power of ten gives the float nearest to the decimal.
+    let quotient = |dividend: i64, divisor: f64| {
+        let bits = if V::WIDTH == 64 {
+            (dividend as f64 / divisor).to_bits()
+        } else {
+            u64::from((dividend as f32 / divisor as f32).to_bits())
+        };
+        V::from_u64(bits)
+    };
+    // Infinities and NaN have all exponent bits, and a NaN may have any others.
+    let (sign, exponent) = if V::WIDTH == 64 {
+        (1 << 63, f64::INFINITY.to_bits())
+    } else {
+        (1 << 31, u64::from(f32::INFINITY.to_bits()))
+    };
+    let odd = |draw: u64| {
+        V::from_u64(match draw % 6 {
+            0 => exponent,
+            1 => sign | exponent,
+            2 => sign,
+            3 => draw >> 8 | exponent,
+            4 => draw >> 8 & !exponent,
+            _ => draw,
+        })
+    };
+    let small = |draw: u64| (draw % 20_000).cast_signed() - 5000;
+    let unit = |draw: u64| quotient((draw >> 11).cast_signed(), 9_007_199_254_740_992.0);
+    let mut random = Random(count as u64);
+    let mut all: Vec<(String, Vec<V>)> = Vec::new();
+    let mut add = |name: &str, value: &mut dyn FnMut(u64) -> V| {
+        all.push((name.into(), (0..count).map(|_| value(random.draw())).collect()));
+    };
+    for (digits, power) in [(2, 1e2), (5, 1e5), (10, 1e10), (22, 1e22)] {
+        add(&format!("decimals of {digits} digits"), &mut |draw| quotient(small(draw), power));
+    }
+    add("thousands", &mut |draw| quotient(small(draw) * 1000, 1.0));
+    add("decimals and odd floats", &mut |draw| {
+        if draw.is_multiple_of(23) { odd(draw >> 9) } else { quotient(small(draw >> 9), 10.0) }
+    });
+    add("decimals and rare large ones", &mut |draw| {
+        quotient(if draw.is_multiple_of(150) { 1_234_567 } else { small(draw >> 9) % 50 }, 10.0)
+    });
+    add("odd floats", &mut |draw| odd(draw));
+    add("unit interval", &mut |draw| unit(draw));
+    add("unit interval and odd floats", &mut |draw| {
+        if draw.is_multiple_of(31) { odd(draw >> 9) } else { unit(draw) }
+    });
+    add("one to two", &mut |draw| quotient((draw >> 12 | 1 << 52).cast_signed(), 4_503_599_627_370_496.0));
+    all
+}
+
 /// Every layout that the codec supports, every length, every named distribution, both tile sizes.
 pub fn distributions(codec: &'static dyn AnyCodec) {
     assert!(codec.id() != format_spec::CONSTANT_BLOCK && !codec.name().is_empty());
@@ -128,7 +184,8 @@ pub fn distributions(codec: &'static dyn AnyCodec) {
 fn distributions_of<V: Value>(codec: &'static dyn AnyCodec, kind: Kind, length: usize) {
     // A bytes tile is many times longer than 1024 values.
     let length = if kind == Kind::Bytes { length * 8 } else { length };
-    for (name, values) in named_distributions::<V>(length) {
+    let floats = named_floats::<V>(length);
+    for (name, values) in named_distributions::<V>(length).into_iter().chain(floats) {
         for tile_size in tile_sizes(kind) {
             round_trip(codec, kind, &values, tile_size, &name);
         }
@@ -339,7 +396,8 @@ pub fn damaged_tiles(codec: &'static dyn AnyCodec) {
 fn damaged_tiles_of<V: Value>(codec: &'static dyn AnyCodec, layout: Layout) {
     let mut random = Random(7);
     for value_count in [1, 33, 1000, 1024] {
-        for (_, values) in named_distributions::<V>(value_count) {
+        let floats = named_floats::<V>(value_count);
+        for (_, values) in named_distributions::<V>(value_count).into_iter().chain(floats) {
             let shared = codec.encode_shared(V::erase(&values));
             let mut bytes = Vec::new();
             codec.encode_tile(&shared, V::erase(&values), &mut bytes);

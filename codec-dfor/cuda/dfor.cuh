@@ -92,14 +92,7 @@ struct dfor {
   // All lanes of the warp, after the barrier behind row_sums. Lane r gets the sum of the rows before row r; there are at most 32.
   template <u32 ROWS>
   static __device__ __forceinline__ V scan_row_sums(u32 lane, const RowSums<ROWS>& rows) {
-    const V own = lane < ROWS ? rows.row_sums[lane] : V(0);
-    V sum = own;
-#pragma unroll
-    for (u32 distance = 1; distance < cb2t::LANES; distance *= 2) {
-      const V left = __shfl_up_sync(cb2t::ALL_LANES, sum, distance);
-      if (lane >= distance) sum += left;
-    }
-    return sum - own;
+    return cb2t::sum_before(lane, lane < ROWS ? rows.row_sums[lane] : V(0));
   }
 };
 

@@ -75,7 +75,7 @@ struct rfor {
     u32 covered = 0;
 #pragma unroll 4
     for (u32 run = first; run < end; run++) covered += length(run_lengths, run, metadata);
-    u32 position = sum_before(lane, covered);
+    u32 position = cb2t::sum_before(lane, covered);
     __syncwarp();
     u32 row = position / cb2t::LANES, bits = 0;
 #pragma unroll 4
@@ -90,23 +90,12 @@ struct rfor {
     }
     if (bits != 0) atomicOr(&rows[row].starts, bits);
     __syncwarp();
-    const u32 runs_before = sum_before(lane, lane < ROWS ? __popc(rows[lane].starts) : 0);
+    const u32 runs_before = cb2t::sum_before(lane, lane < ROWS ? static_cast<u32>(__popc(rows[lane].starts)) : 0);
     if (lane < ROWS) rows[lane].runs_before = runs_before;
   }
 
   static __device__ __forceinline__ u32 length(const u32* __restrict__ run_lengths, u32 run, const Metadata& metadata) {
     return metadata.length_reference + cb2t::sequence::unpack<u32>(run_lengths, metadata.run_count, run, metadata.length_bit_width);
-  }
-
-  // All lanes of the warp: the sum of `own` over the lanes before.
-  static __device__ __forceinline__ u32 sum_before(u32 lane, u32 own) {
-    u32 sum = own;
-#pragma unroll
-    for (u32 distance = 1; distance < cb2t::LANES; distance *= 2) {
-      const u32 left = __shfl_up_sync(cb2t::ALL_LANES, sum, distance);
-      if (lane >= distance) sum += left;
-    }
-    return sum - own;
   }
 };
 

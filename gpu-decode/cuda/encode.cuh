@@ -84,19 +84,6 @@ __device__ __forceinline__ void measure_tiles(const EncodeJob& job, const V* val
   if (group.rank == 0) tiles[tile] = {ordered.min, ordered.max, as_unsigned.min, as_unsigned.max, bytes, 0};
 }
 
-// All lanes of the warp: the sum of `own` over the lanes before, and over all.
-template <class T>
-__device__ __forceinline__ T sum_before(T own, u32 lane, T& all) {
-  T sum = own;
-#pragma unroll
-  for (u32 distance = 1; distance < LANES; distance *= 2) {
-    const T left = __shfl_up_sync(ALL_LANES, sum, distance);
-    if (lane >= distance) sum += left;
-  }
-  all = __shfl_sync(ALL_LANES, sum, LANES - 1);
-  return sum - own;
-}
-
 // A warp a block.
 template <class V, u32 THREADS>
 __device__ __forceinline__ void lay_out_blocks(const EncodeJob& job, TilePlan* tiles, BlockPlan* blocks) {
@@ -108,7 +95,7 @@ __device__ __forceinline__ void lay_out_blocks(const EncodeJob& job, TilePlan* t
   u64 min = own[0].min ^ job.sign, max = own[0].max ^ job.sign, least = own[0].least, greatest = own[0].greatest;
   for (u32 first = 0; first < tile_count; first += LANES) {
     const u32 tile = first + lane;
-    u32 bytes = 0, all = 0;
+    u32 bytes = 0;
     if (tile < tile_count) {
       bytes = own[tile].bytes;
       const u64 tile_min = own[tile].min ^ job.sign, tile_max = own[tile].max ^ job.sign;
@@ -117,9 +104,9 @@ __device__ __forceinline__ void lay_out_blocks(const EncodeJob& job, TilePlan* t
       least = own[tile].least < least ? own[tile].least : least;
       greatest = own[tile].greatest > greatest ? own[tile].greatest : greatest;
     }
-    const u32 before = sum_before(bytes, lane, all);
-    if (tile < tile_count) own[tile].offset_bytes = offset_bytes + before;
-    offset_bytes += all;
+    const u32 before = offset_bytes + sum_before(lane, bytes);
+    if (tile < tile_count) own[tile].offset_bytes = before;
+    offset_bytes = __shfl_sync(ALL_LANES, before + bytes, LANES - 1);
   }
   const u64 only_least[1] = {least}, only_greatest[1] = {greatest}, only_min[1] = {min}, only_max[1] = {max};
   const u64 block_least = warp_range<u64>(only_least, 0).min, block_greatest = warp_range<u64>(only_greatest, 0).max;
@@ -136,11 +123,10 @@ __device__ __forceinline__ void place_blocks(const EncodeJob& job, BlockPlan* bl
   u64 offset_bytes = 0;
   for (u32 first = 0; first < job.block_count; first += LANES) {
     const u32 block = first + lane;
-    u64 all = 0;
     const u64 bytes = block < job.block_count ? (u64(blocks[block].bytes) + 63) / 64 * 64 : 0;
-    const u64 before = sum_before(bytes, lane, all);
-    if (block < job.block_count) blocks[block].offset_bytes = offset_bytes + before;
-    offset_bytes += all;
+    const u64 before = offset_bytes + sum_before(lane, bytes);
+    if (block < job.block_count) blocks[block].offset_bytes = before;
+    offset_bytes = __shfl_sync(ALL_LANES, before + bytes, LANES - 1);
   }
   if (lane == 0) *end = offset_bytes;
 }

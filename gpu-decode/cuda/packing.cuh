@@ -170,6 +170,18 @@ __device__ __forceinline__ void pack(G group, const V (&values)[N], V reference,
 
 }  // namespace lanes
 
+// All lanes of the warp: the sum of `own` over the lanes before.
+template <class T>
+__device__ __forceinline__ T sum_before(u32 lane, T own) {
+  T sum = own;
+#pragma unroll
+  for (u32 distance = 1; distance < LANES; distance *= 2) {
+    const T left = __shfl_up_sync(ALL_LANES, sum, distance);
+    if (lane >= distance) sum += left;
+  }
+  return sum - own;
+}
+
 template <class V>
 struct Range {
   V min, max;

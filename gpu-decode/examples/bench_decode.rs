@@ -128,6 +128,11 @@ fn tasks(command: &str, value_count: usize) -> Vec<Task> {
         }
         tasks.push(task("dfor", value_width, Data::Sorted));
         tasks.push(task("plain", value_width, Data::MixedWidths));
+        if value_width >= 32 {
+            for data in [Data::Decimals { odd: 0 }, Data::Decimals { odd: 5 }, Data::Reals] {
+                tasks.push(task("alp", value_width, data));
+            }
+        }
     }
     tasks
 }

@@ -113,6 +113,9 @@ impl Check<'_> {
             Data::Runs { average: 4 },
             Data::Runs { average: 300 },
         ];
+        if V::WIDTH >= 32 {
+            data.extend([Data::Decimals { odd: 0 }, Data::Decimals { odd: 20 }, Data::Reals]);
+        }
         let step = if self.quick { 7 } else { 1 };
         data.extend((0..=V::WIDTH).step_by(step).map(|bits| Data::Uniform { bits }));
         let columns: Vec<(Data, Vec<V>, DeviceColumn)> = data

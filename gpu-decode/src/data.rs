@@ -24,6 +24,13 @@ pub enum Data {
     },
     /// Ascending, with random gaps of 0 to 7.
     Sorted,
+    /// Floats of two decimal digits up to 200, and some random bits among them. The bits of floats are values of 32 or 64 bits.
+    Decimals {
+        /// How many of a thousand are random bits.
+        odd: u16,
+    },
+    /// Floats of the unit interval, with all digits that they can have.
+    Reals,
 }
 
 impl std::fmt::Display for Data {
@@ -33,6 +40,8 @@ impl std::fmt::Display for Data {
             Self::MixedWidths => formatter.write_str("widths mixed over tiles"),
             Self::Runs { average } => write!(formatter, "runs of {average} on average"),
             Self::Sorted => formatter.write_str("sorted"),
+            Self::Decimals { odd } => write!(formatter, "decimals, {odd} of 1000 odd"),
+            Self::Reals => formatter.write_str("reals"),
         }
     }
 }
@@ -74,7 +83,27 @@ impl Data {
                     value += random.draw() % 8;
                 }
             }
+            Self::Decimals { odd } => {
+                for target in values {
+                    let (draw, is_odd) = (random.draw(), random.draw() % 1000 < u64::from(odd));
+                    *target = if is_odd { V::from_u64(draw) } else { quotient(draw % 20_000, 100.0) };
+                }
+            }
+            Self::Reals => {
+                for target in values {
+                    *target = quotient(random.draw() >> 11, 9_007_199_254_740_992.0);
+                }
+            }
         }
+    }
+}
+
+/// The bits of the nearest float to the quotient.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+fn quotient<V: Value>(dividend: u64, divisor: f64) -> V {
+    match V::WIDTH {
+        64 => V::from_u64((dividend as f64 / divisor).to_bits()),
+        _ => V::from_u64((dividend as f32 / divisor as f32).to_bits().into()),
     }
 }
 

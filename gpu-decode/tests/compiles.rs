@@ -5,8 +5,10 @@
 #[path = "shim/nvrtc.rs"]
 mod nvrtc;
 
-use codec_core::{AnyCodec, DeviceParameters, Layout};
+use codec_core::conformance::{named_distributions, named_floats};
+use codec_core::{AnyCodec, DeviceParameters, Layout, Tile, Value};
 use codecs::REGISTRY;
+use format_spec::Order;
 use gpu_decode::nvrtc::Nvrtc;
 use gpu_decode::source::{CodecInUse, ColumnType, rows_program, whole_tiles_program};
 use gpu_decode::{GpuError, LaunchShape};
@@ -19,15 +21,16 @@ fn columns(tile_size: u32) -> Vec<ColumnType> {
     for value_width in [8, 16, 32, 64] {
         let supporting = REGISTRY.supporting(Layout::values(value_width));
         let codecs: Vec<CodecInUse> = supporting.filter_map(in_use).collect();
-        for codec in &codecs {
-            let one = CodecInUse {
-                parameters: DeviceParameters::member(u32::from(value_width) / 2),
-                ..codec.clone()
-            };
-            for codecs in [vec![codec.clone()], vec![one]] {
-                columns.push(ColumnType { value_width, tile_size, codecs, shared: false });
-            }
-        }
+        columns.extend(codecs.iter().map(|codec| {
+            let codecs = vec![codec.clone()];
+            ColumnType { value_width, tile_size, codecs, shared: false }
+        }));
+        columns.extend(match value_width {
+            8 => specialized::<u8>(tile_size),
+            16 => specialized::<u16>(tile_size),
+            32 => specialized::<u32>(tile_size),
+            _ => specialized::<u64>(tile_size),
+        });
         let constant = CodecInUse { codec: None, parameters: DeviceParameters::default() };
         columns.push(ColumnType {
             value_width,
@@ -35,6 +38,38 @@ fn columns(tile_size: u32) -> Vec<ColumnType> {
             codecs: [codecs, vec![constant]].concat(),
             shared: true,
         });
+    }
+    columns
+}
+
+/// Each codec with the parameters of a tile that it suits; a codec for floats of decimals, of reals, and of all that floats can be.
+fn specialized<V: Value>(tile_size: u32) -> Vec<ColumnType> {
+    let layout = Layout::values(V::WIDTH);
+    let mut columns = Vec::new();
+    for (codec, in_use) in REGISTRY.supporting(layout).filter_map(|codec| Some((codec, in_use(codec)?))) {
+        let integers = format!("{} random bits over a base", V::WIDTH / 2);
+        let names: &[&str] = if codec.suits(layout, Order::Unsigned) {
+            &[&integers]
+        } else {
+            &[
+                "decimals of 2 digits",
+                "unit interval",
+                "decimals and odd floats",
+                "unit interval and odd floats",
+            ]
+        };
+        let all = named_distributions::<V>(1024).into_iter().chain(named_floats::<V>(1024));
+        for (_, values) in all.filter(|(name, _)| names.contains(&name.as_str())) {
+            let shared = codec.encode_shared(V::erase(&values));
+            let mut bytes = Vec::new();
+            codec.encode_tile(&shared, V::erase(&values), &mut bytes);
+            let tile = Tile { bytes: &bytes, shared: &shared, value_count: values.len() };
+            let parameters = codec.device_parameters(tile, layout);
+            let codecs = vec![CodecInUse { parameters, ..in_use.clone() }];
+            if !parameters.is_empty() {
+                columns.push(ColumnType { value_width: V::WIDTH, tile_size, codecs, shared: true });
+            }
+        }
     }
     columns
 }

@@ -7,7 +7,7 @@ mod shim;
 
 use std::fmt::Write;
 
-use codec_core::conformance::{Random, named_distributions};
+use codec_core::conformance::{Random, named_distributions, named_floats};
 use codec_core::{
     AnyCodec, CheckedBlock, Choice, DeviceParameters, Kind, Layout, Tile, Value, encode_block, with_values,
 };
@@ -162,8 +162,10 @@ fn hooks<V: Value>() {
         let (mut kernels, mut cases) = (Vec::new(), Vec::new());
         for tile_size in TILE_SIZES {
             let lengths = LENGTHS.into_iter().filter(|&length| length <= tile_size as usize);
+            let named =
+                lengths.flat_map(|length| [named_distributions::<V>(length), named_floats::<V>(length)]);
             let mut tiles: Vec<Encoded<V>> =
-                lengths.flat_map(named_distributions::<V>).map(|(_, values)| encode(codec, values)).collect();
+                named.flatten().map(|(_, values)| encode(codec, values)).collect();
             // Without parameters, every shape. A second group of threads in the thread block does nothing, and must not be in the way.
             for group in GROUPS {
                 let threads = if group == 32 { 64 } else { group };

@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use codec_core::Order;
 use gpu_decode::bench::{Row, Task, limits, measure};
 use gpu_decode::data::Data;
 use serde_json::json;
@@ -79,21 +80,23 @@ fn line(row: &Row) -> Vec<String> {
     ]
 }
 
-/// Each codec with device code on random bits, runs and sorted values.
+/// Each codec with device code on random bits, runs and sorted values; those for floats on floats.
 fn tasks(args: &BenchDecode) -> Result<Vec<Task>, CliError> {
     let wanted =
         |name: &str| args.codecs.as_ref().is_none_or(|names| names.iter().any(|other| other == name));
     if let Some(name) = args.codecs.iter().flatten().find(|name| cb2t::REGISTRY.by_name(name).is_none()) {
         return Err(CliError::Usage(format!("--codec {name}: no such codec")));
     }
-    let mut data: Vec<Data> =
+    let mut integers: Vec<Data> =
         args.bits.iter().map(|&bits| Data::Uniform { bits: u8::try_from(bits).unwrap_or(32) }).collect();
-    data.extend([Data::MixedWidths, Data::Sorted]);
-    data.extend([1, 4, 32, 256].map(|average| Data::Runs { average }));
+    integers.extend([Data::MixedWidths, Data::Sorted]);
+    integers.extend([1, 4, 32, 256].map(|average| Data::Runs { average }));
+    let floats = [Data::Decimals { odd: 0 }, Data::Decimals { odd: 5 }, Data::Reals];
     let codecs =
         cb2t::REGISTRY.iter().filter(|codec| codec.device_source().is_some() && wanted(codec.name()));
     let layout = codec_core::Layout::values(32);
     let tasks = codecs.filter(|codec| codec.supports(layout)).flat_map(|codec| {
+        let data = if codec.suits(layout, Order::Unsigned) { integers.as_slice() } else { &floats };
         data.iter().map(move |&data| Task {
             codec,
             value_width: 32,
