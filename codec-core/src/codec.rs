@@ -33,7 +33,7 @@ pub trait Codec: Send + Sync + 'static {
     /// The device half: CUDA C++ with the same two hooks, as `codec::<name>` (the name with `_` for `-`); `None` where the codec has none. The contract is in
     /// `gpu-decode/cuda/`; `codec-plain/cuda/plain.cuh` is the template.
     const DEVICE_SOURCE: Option<&'static str> = None;
-    /// Whether the device half also encodes, by `choose_metadata`, `tile_words` and `encode_tile`.
+    /// Whether the device half also encodes, by `choose_metadata`, `tile_words`, `encode_tile` and its `EncodeScratch`.
     const DEVICE_ENCODES: bool = false;
 
     /// What decoding a value costs beyond reading its bytes, in bits a value that a scan could read from memory in the same time. The automatic choice weighs it against size.

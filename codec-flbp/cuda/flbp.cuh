@@ -30,14 +30,14 @@ struct flbp {
 
   // Encoding, by warps. Positions past value_count hold a copy of one of the tile's values.
 
-  // All lanes of the warp. The reference that makes the residuals narrowest: the unsigned minimum, or the signed one where that is better.
   template <class G, u32 N>
-  static __device__ __forceinline__ Metadata choose_metadata(G, const V (&values)[N]) {
-    constexpr V SIGN = static_cast<V>(V(1) << (8 * sizeof(V) - 1));
-    const cb2t::Range<V> as_unsigned = cb2t::warp_range<V>(values, 0), as_signed = cb2t::warp_range<V>(values, SIGN);
-    const u32 unsigned_bits = cb2t::bit_width(static_cast<V>(as_unsigned.max - as_unsigned.min)), signed_bits = cb2t::bit_width(static_cast<V>(as_signed.max - as_signed.min));
-    if (signed_bits < unsigned_bits) return {as_signed.min, signed_bits};
-    return {as_unsigned.min, unsigned_bits};
+  using EncodeScratch = cb2t::NoScratch;
+
+  // All lanes of the warp.
+  template <class G, u32 N>
+  static __device__ __forceinline__ Metadata choose_metadata(G, const V (&values)[N], u32) {
+    const cb2t::Reference<V> best = cb2t::best_reference(values);
+    return {best.reference, best.bit_width};
   }
 
   static __device__ __forceinline__ u32 tile_words(const Metadata& metadata, u32 value_count) {
@@ -46,7 +46,7 @@ struct flbp {
 
   // All lanes of the warp; no barrier.
   template <class G, u32 N>
-  static __device__ __forceinline__ void encode_tile(G group, const Metadata& metadata, const V (&values)[N], u32 value_count, u32* tile) {
+  static __device__ __forceinline__ void encode_tile(G group, const Metadata& metadata, const V (&values)[N], u32 value_count, cb2t::NoScratch&, u32* tile) {
     const u64 reference = metadata.reference;
     const u32 header[4] = {static_cast<u32>(reference), static_cast<u32>(reference >> 32), metadata.bit_width, 0};
 #pragma unroll

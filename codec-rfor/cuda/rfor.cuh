@@ -65,7 +65,81 @@ struct rfor {
     group.sync();
   }
 
+  // Encoding, by warps. Positions past value_count hold a copy of one of the tile's values.
+
+  template <class G, u32 N>
+  struct EncodeScratch {
+    V run_values[G::size * N];
+    u16 run_starts[G::size * N + 1];
+  };
+
+  // All lanes of the warp.
+  template <class G, u32 N>
+  static __device__ __forceinline__ Metadata choose_metadata(G group, const V (&values)[N], u32 value_count) {
+    const u32 lane = group.lane();
+    u32 shortest[1] = {0xffffffffu}, longest[1] = {0}, run_count = 0;
+    // From the last row on, so that it is known where the run behind a row starts.
+    u32 next = value_count;
+#pragma unroll
+    for (u32 i = N; i-- > 0;) {
+      const u32 starts = starts_of_row(group, values, i, value_count), position = i * cb2t::LANES + lane;
+      const u32 further = starts >> lane >> 1, length = (further != 0 ? position + __ffs(further) : next) - position;
+      const bool is_start = starts >> lane & 1;
+      shortest[0] = is_start && length < shortest[0] ? length : shortest[0];
+      longest[0] = is_start && length > longest[0] ? length : longest[0];
+      run_count += __popc(starts);
+      next = starts != 0 ? i * cb2t::LANES + __ffs(starts) - 1 : next;
+    }
+    const u32 length_reference = cb2t::warp_range<u32>(shortest, 0).min, most = cb2t::warp_range<u32>(longest, 0).max;
+    // Every value is one of a run.
+    const cb2t::Reference<V> best = cb2t::best_reference(values);
+    return {best.reference, length_reference, run_count, best.bit_width, cb2t::bit_width(most - length_reference)};
+  }
+
+  static __device__ __forceinline__ u32 tile_words(const Metadata& metadata, u32) {
+    return 4 + cb2t::sequence::words(metadata.run_count, metadata.value_bit_width) + cb2t::sequence::words(metadata.run_count, metadata.length_bit_width);
+  }
+
+  // All lanes of the warp. Leaves with a barrier, since it uses scratch.
+  template <class G, u32 N>
+  static __device__ __forceinline__ void encode_tile(G group, const Metadata& metadata, const V (&values)[N], u32 value_count, EncodeScratch<G, N>& scratch, u32* tile) {
+    const u64 reference = metadata.value_reference;
+    const u32 header[4] = {static_cast<u32>(reference), static_cast<u32>(reference >> 32), metadata.length_reference | metadata.run_count << 16,
+                           metadata.value_bit_width | metadata.length_bit_width << 8};
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+      if (group.rank == i) tile[i] = header[i];
+    }
+    u32 runs_before = 0;
+#pragma unroll
+    for (u32 i = 0; i < N; i++) {
+      const u32 starts = starts_of_row(group, values, i, value_count), run = runs_before + __popc(starts & ((1u << group.lane()) - 1));
+      if (starts >> group.lane() & 1) {
+        scratch.run_values[run] = static_cast<V>(values[i] - metadata.value_reference);
+        scratch.run_starts[run] = static_cast<u16>(i * cb2t::LANES + group.lane());
+      }
+      runs_before += __popc(starts);
+    }
+    if (group.rank == 0) scratch.run_starts[metadata.run_count] = static_cast<u16>(value_count);
+    group.sync();
+    u32* run_values = tile + 4;
+    u32* run_lengths = run_values + cb2t::sequence::words(metadata.run_count, metadata.value_bit_width);
+    cb2t::sequence::pack(group, metadata.run_count, metadata.value_bit_width, run_values, [&](u32 run) { return scratch.run_values[run]; });
+    cb2t::sequence::pack(group, metadata.run_count, metadata.length_bit_width, run_lengths,
+                         [&](u32 run) { return scratch.run_starts[run + 1] - scratch.run_starts[run] - metadata.length_reference; });
+    group.sync();
+  }
+
  private:
+  // All lanes of the warp: at which positions of row i runs start.
+  template <class G, u32 N>
+  static __device__ __forceinline__ u32 starts_of_row(G group, const V (&values)[N], u32 i, u32 value_count) {
+    static_assert(G::size == cb2t::LANES, "a warp finds runs");
+    const V left = __shfl_up_sync(cb2t::ALL_LANES, values[i], 1), last_of_row = __shfl_sync(cb2t::ALL_LANES, values[i > 0 ? i - 1 : 0], cb2t::LANES - 1);
+    const bool is_first = i == 0 && group.lane() == 0, differs = values[i] != (group.lane() > 0 ? left : last_of_row);
+    return __ballot_sync(cb2t::ALL_LANES, (is_first || differs) && i * cb2t::LANES + group.lane() < value_count);
+  }
+
   // One warp. The caller owes the barrier before rows are read.
   template <u32 ROWS>
   static __device__ __forceinline__ void find_starts(u32 lane, const u32* __restrict__ run_lengths, const Metadata& metadata, Row (&rows)[ROWS]) {

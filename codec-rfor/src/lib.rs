@@ -45,6 +45,7 @@ impl Codec for Rfor {
     const NAME: &'static str = "rfor";
     type Metadata<'a, V: Value> = Metadata<'a, V>;
     const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/rfor.cuh"));
+    const DEVICE_ENCODES: bool = true;
 
     fn decode_bits(_: Layout) -> u32 {
         3

@@ -1,4 +1,5 @@
 // Bodies of the kernels that encode a column in device memory as blocks, byte for byte as the host does. A warp encodes a tile, and ITEMS values a lane are its size.
+// What a codec brings for it: choose_metadata, tile_words, encode_tile and the EncodeScratch that the last needs (codec-flbp/cuda/flbp.cuh is the template).
 //   measure_tiles   every tile's length and statistics
 //   lay_out_blocks  where tiles lie in their block, the blocks' lengths and statistics
 //   place_blocks    where blocks lie in the output
@@ -31,6 +32,9 @@ struct EncodeJob {
   u32 codec_id, order;
   u64 sign;
 };
+
+constexpr u32 MAX_BLOCK_BYTES = 1u << 31;
+constexpr u64 TOO_LONG_BYTES = 1ull << 48;
 
 __device__ __forceinline__ u32 padded(u32 bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -79,8 +83,9 @@ __device__ __forceinline__ void measure_tiles(const EncodeJob& job, const V* val
   V loaded[ITEMS];
   load_tile(job, values, tile, group.rank, loaded);
   const Range<V> ordered = warp_range<V>(loaded, static_cast<V>(job.sign)), as_unsigned = warp_range<V>(loaded, 0);
-  const auto metadata = CODEC::choose_metadata(group, loaded);
-  const u32 bytes = padded(CODEC::tile_words(metadata, values_of_tile(job, tile)) * 4);
+  const u32 value_count = values_of_tile(job, tile);
+  const auto metadata = CODEC::choose_metadata(group, loaded, value_count);
+  const u32 bytes = padded(CODEC::tile_words(metadata, value_count) * 4);
   if (group.rank == 0) tiles[tile] = {ordered.min, ordered.max, as_unsigned.min, as_unsigned.max, bytes, 0};
 }
 
@@ -91,7 +96,7 @@ __device__ __forceinline__ void lay_out_blocks(const EncodeJob& job, TilePlan* t
   if (block >= job.block_count) return;
   const u32 tile_count = tiles_of_block(job, block);
   TilePlan* own = tiles + u64(block) * job.tiles_per_block;
-  u32 offset_bytes = BlockTables<V>(job, tile_count).end;
+  u64 offset_bytes = BlockTables<V>(job, tile_count).end;
   u64 min = own[0].min ^ job.sign, max = own[0].max ^ job.sign, least = own[0].least, greatest = own[0].greatest;
   for (u32 first = 0; first < tile_count; first += LANES) {
     const u32 tile = first + lane;
@@ -104,8 +109,8 @@ __device__ __forceinline__ void lay_out_blocks(const EncodeJob& job, TilePlan* t
       least = own[tile].least < least ? own[tile].least : least;
       greatest = own[tile].greatest > greatest ? own[tile].greatest : greatest;
     }
-    const u32 before = offset_bytes + sum_before(lane, bytes);
-    if (tile < tile_count) own[tile].offset_bytes = before;
+    const u64 before = offset_bytes + sum_before(lane, bytes);
+    if (tile < tile_count) own[tile].offset_bytes = static_cast<u32>(before);
     offset_bytes = __shfl_sync(ALL_LANES, before + bytes, LANES - 1);
   }
   const u64 only_least[1] = {least}, only_greatest[1] = {greatest}, only_min[1] = {min}, only_max[1] = {max};
@@ -113,17 +118,19 @@ __device__ __forceinline__ void lay_out_blocks(const EncodeJob& job, TilePlan* t
   const u64 block_min = warp_range<u64>(only_min, 0).min ^ job.sign, block_max = warp_range<u64>(only_max, 0).max ^ job.sign;
   if (lane == 0) {
     const u32 is_constant = block_least == block_greatest;
-    blocks[block] = {0, job.order == 0 ? 0 : block_min, job.order == 0 ? 0 : block_max, is_constant ? block_least : 0, is_constant ? 64 : offset_bytes, is_constant};
+    const u32 bytes = is_constant ? 64 : offset_bytes <= MAX_BLOCK_BYTES ? static_cast<u32>(offset_bytes) : MAX_BLOCK_BYTES + 1;
+    blocks[block] = {0, job.order == 0 ? 0 : block_min, job.order == 0 ? 0 : block_max, is_constant ? block_least : 0, bytes, is_constant};
   }
 }
 
-// One warp. Blocks begin at multiples of 64; `end` becomes the output's length.
+// One warp. Blocks begin at multiples of 64; `end` becomes the output's length, at least TOO_LONG_BYTES where a block would be too long: then nothing may be written.
 __device__ __forceinline__ void place_blocks(const EncodeJob& job, BlockPlan* blocks, u64* end) {
   const u32 lane = threadIdx.x % LANES;
   u64 offset_bytes = 0;
   for (u32 first = 0; first < job.block_count; first += LANES) {
     const u32 block = first + lane;
-    const u64 bytes = block < job.block_count ? (u64(blocks[block].bytes) + 63) / 64 * 64 : 0;
+    const u64 wanted = block < job.block_count ? blocks[block].bytes : 0;
+    const u64 bytes = wanted <= MAX_BLOCK_BYTES ? (wanted + 63) / 64 * 64 : TOO_LONG_BYTES;
     const u64 before = offset_bytes + sum_before(lane, bytes);
     if (block < job.block_count) blocks[block].offset_bytes = before;
     offset_bytes = __shfl_sync(ALL_LANES, before + bytes, LANES - 1);
@@ -177,9 +184,11 @@ __device__ __forceinline__ void load_tables(const ChecksumTables* from, Checksum
 // The grid may be smaller than the tiles: a warp takes every so many.
 template <class CODEC, class V, u32 ITEMS, u32 THREADS>
 __device__ __forceinline__ void write_tiles(const EncodeJob& job, const V* values, const TilePlan* tiles, const BlockPlan* blocks, const ChecksumTables* checksum_tables, u8* out) {
+  using G = Group<LANES>;
   __shared__ ChecksumTables tables;
+  __shared__ typename CODEC::template EncodeScratch<G, ITEMS> scratch[THREADS / LANES];
   load_tables(checksum_tables, tables);
-  const auto group = Group<LANES>::of_this_thread();
+  const G group = G::of_this_thread();
   const u32 warps = gridDim.x * (THREADS / LANES);
   for (u32 tile = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES; tile < job.tile_count; tile += warps) {
     const u32 block = tile / job.tiles_per_block, in_block = tile % job.tiles_per_block, tile_count = tiles_of_block(job, block);
@@ -190,9 +199,9 @@ __device__ __forceinline__ void write_tiles(const EncodeJob& job, const V* value
     const u32 value_count = values_of_tile(job, tile);
     V loaded[ITEMS];
     load_tile(job, values, tile, group.rank, loaded);
-    const auto metadata = CODEC::choose_metadata(group, loaded);
+    const auto metadata = CODEC::choose_metadata(group, loaded, value_count);
     const u32 word_count = CODEC::tile_words(metadata, value_count);
-    CODEC::encode_tile(group, metadata, loaded, value_count, words);
+    CODEC::encode_tile(group, metadata, loaded, value_count, scratch[threadIdx.x / LANES], words);
     if (group.rank < plan.bytes / 4 - word_count) words[word_count + group.rank] = 0;
     group.sync();
     const u32 checksum = warp_checksum(group.rank, tables, plan.bytes / 4, [=](u32 i) { return words[i]; });

@@ -1,5 +1,5 @@
 // What every codec's device half builds on: integer names, the group of threads that decodes a tile together, and the tile.
-// Includes nothing. Order of the files in a program: prelude.cuh, packing.cuh, codec-*/cuda/*.cuh, column.cuh, then the kernels.
+// Includes nothing. Order of the files in a program: prelude.cuh, packing.cuh, encoding.cuh, codec-*/cuda/*.cuh, column.cuh, then the kernels.
 
 typedef unsigned char u8;
 typedef unsigned short u16;

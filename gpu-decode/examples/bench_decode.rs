@@ -56,6 +56,8 @@ fn encode(device: &Device, seed: u64) -> Result<(), GpuError> {
         (Data::Uniform { bits: 6 }, 512 << 20),
         (Data::Uniform { bits: 16 }, 512 << 20),
         (Data::MixedWidths, 512 << 20),
+        (Data::Runs { average: 4 }, 512 << 20),
+        (Data::Runs { average: 32 }, 512 << 20),
     ] {
         for codec in REGISTRY.iter().filter(|codec| codec.device_encodes()) {
             let row = bench::measure_encode(device, &REGISTRY, codec, data, value_count, 20, seed)?;

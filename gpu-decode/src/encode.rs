@@ -16,6 +16,8 @@ const THREADS: u32 = 128;
 /// Bytes of `cb2t::TilePlan` and `cb2t::BlockPlan` of cuda/encode.cuh.
 const TILE_PLAN_BYTES: usize = 40;
 const BLOCK_PLAN_BYTES: usize = 40;
+/// As `cb2t::TOO_LONG_BYTES` of cuda/encode.cuh: what stands for the length of a block that is longer than blocks may be.
+const TOO_LONG_BYTES: u64 = 1 << 48;
 
 /// How a column is to be encoded.
 #[derive(Clone, Copy)]
@@ -101,8 +103,6 @@ impl Encoder {
             }],
             shared: false,
         };
-        let value_bytes = u64::from(value_width / 8);
-        let most_bytes = most_bytes(&job, value_bytes);
         let allocate = |bytes: usize| DeviceMemory::allocate(device, bytes);
         let mut checksum_tables = allocate(size_of_val(&checksum_tables()))?;
         checksum_tables.write(0, self::checksum_tables().as_bytes())?;
@@ -114,44 +114,60 @@ impl Encoder {
             blocks: allocate(block_count as usize * BLOCK_PLAN_BYTES)?,
             end: allocate(8)?,
             checksum_tables,
-            out: allocate(usize::try_from(most_bytes).unwrap_or(usize::MAX))?,
-            value_bytes,
+            out: allocate(0)?,
+            value_bytes: u64::from(value_width / 8),
         })
     }
 
-    /// Enqueues the encoding of the values at the beginning of `values`.
+    /// Encodes the values at the beginning of `values`. Waits until the blocks' length is known, which is the room that they get, and enqueues the rest.
     ///
     /// # Errors
-    /// Fewer values than the encoder is for, or an error of the device.
+    /// Fewer values than the encoder is for, too little device memory, or an error of the device.
     pub fn encode(&mut self, values: &DeviceMemory) -> Result<(), GpuError> {
         let (value_count, room) = (self.job.value_count, values.len() as u64 / self.value_bytes);
         if room < value_count {
             return Err(GpuError::OutOfRange { start: 0, end: value_count, value_count, room });
         }
         let job = Argument::EncodeJob(self.job);
-        let [values, tiles, blocks, end, tables, out] =
-            [values, &self.tiles, &self.blocks, &self.end, &self.checksum_tables, &self.out]
-                .map(|memory| Argument::Address(memory.address()));
+        let address = |memory: &DeviceMemory| Argument::Address(memory.address());
+        let (values, tables) = (address(values), address(&self.checksum_tables));
+        let [tiles, blocks, end] = [&self.tiles, &self.blocks, &self.end].map(address);
         let warps = THREADS / 32;
         let each_tile = self.job.tile_count.div_ceil(warps);
         let each_block = self.job.block_count.div_ceil(warps);
+        self.launch("measure_tiles", each_tile, &[job, values, tiles])?;
+        self.launch("lay_out_blocks", each_block, &[job, tiles, blocks])?;
+        self.launch("place_blocks", 1, &[job, blocks, end])?;
+        let encoded_bytes = self.encoded_bytes()?;
+        if encoded_bytes >= TOO_LONG_BYTES {
+            let EncodeJob { value_count, tile_size, tiles_per_block, .. } = self.job;
+            let value_width = u8::try_from(self.value_bytes * 8).unwrap_or(u8::MAX);
+            return Err(GpuError::Encode { value_count, value_width, tile_size, tiles_per_block });
+        }
+        let encoded_bytes = usize::try_from(encoded_bytes).unwrap_or(usize::MAX);
+        if self.out.len() < encoded_bytes {
+            self.out = DeviceMemory::allocate(&self.device, 0)?;
+            self.out = DeviceMemory::allocate(&self.device, encoded_bytes)?;
+        }
+        let out = address(&self.out);
         // Enough to fill the device; each warp then takes many tiles, for which the tables are loaded once.
         let resident = (self.device.info().multiprocessor_count * 16).min(each_tile);
-        let launches: [(&str, u32, &[Argument<'_>]); 5] = [
-            ("measure_tiles", each_tile, &[job, values, tiles]),
-            ("lay_out_blocks", each_block, &[job, tiles, blocks]),
-            ("place_blocks", 1, &[job, blocks, end]),
-            ("write_tiles", resident, &[job, values, tiles, blocks, tables, out]),
-            ("write_headers", each_block, &[job, blocks, tables, out]),
-        ];
-        for (name, thread_blocks, arguments) in launches {
-            let threads = if name == "place_blocks" { 32 } else { THREADS };
-            let kernel = self.program.kernel(&self.device, name)?;
-            // SAFETY: the kernels' parameters in their order (`encode_program`). They read `value_count` values, which `values` was found to have, and write plans for all tiles and
-            // blocks and at most `most_bytes` bytes of blocks: what `new` has allocated.
-            unsafe { kernel.launch(thread_blocks, threads, arguments)? };
-        }
-        Ok(())
+        self.launch("write_tiles", resident, &[job, values, tiles, blocks, tables, out])?;
+        self.launch("write_headers", each_block, &[job, blocks, tables, out])
+    }
+
+    fn launch(
+        &self,
+        name: &'static str,
+        thread_blocks: u32,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), GpuError> {
+        let threads = if name == "place_blocks" { 32 } else { THREADS };
+        let kernel = self.program.kernel(&self.device, name)?;
+        // SAFETY: `encode` gives the kernels' parameters in their order (`encode_program`). They read `value_count` values, which `values` was found to have, and write plans for all tiles
+        // and blocks, for which `new` has allocated, and blocks, whose length `place_blocks` has found before `encode` made room for it. Nothing changes the values in between: `encode`
+        // borrows them until all kernels are enqueued, and they run in order.
+        unsafe { kernel.launch(thread_blocks, threads, arguments) }
     }
 
     /// The blocks of the last [`Encoder::encode`], copied to the host.
@@ -186,13 +202,6 @@ impl Encoder {
         self.end.read(0, &mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
-}
-
-/// The most that blocks can take: header, tables, and tiles of residuals as wide as the values.
-fn most_bytes(job: &EncodeJob, value_bytes: u64) -> u64 {
-    let tile = 64 + u64::from(job.tile_size) * value_bytes;
-    let tables = 8 + 2 * value_bytes;
-    u64::from(job.tile_count) * (tile + tables) + u64::from(job.block_count) * 256
 }
 
 /// The encoding kernels for columns of this type, whose first codec encodes.

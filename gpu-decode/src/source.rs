@@ -1,4 +1,4 @@
-//! What a program is joined from: prelude, packing, the codecs in use, the column, and kernels, each after a `#line` that names it in the compiler's messages.
+//! What a program is joined from: prelude, packing, encoding, the codecs in use, the column, and kernels, each after a `#line` that names it in the compiler's messages.
 
 use std::fmt::Write;
 
@@ -8,6 +8,7 @@ use crate::decode::LaunchShape;
 
 const PRELUDE: Part<'_> = Part { name: "prelude.cuh", text: include_str!("../cuda/prelude.cuh") };
 const PACKING: Part<'_> = Part { name: "packing.cuh", text: include_str!("../cuda/packing.cuh") };
+const ENCODING: Part<'_> = Part { name: "encoding.cuh", text: include_str!("../cuda/encoding.cuh") };
 const COLUMN: Part<'_> = Part { name: "column.cuh", text: include_str!("../cuda/column.cuh") };
 /// The bodies of the kernels that decode to memory and that sum.
 pub const DECODE: Part<'_> = Part { name: "decode.cuh", text: include_str!("../cuda/decode.cuh") };
@@ -94,12 +95,13 @@ impl ColumnType {
     }
 }
 
-/// A program over columns of these types: prelude, packing, each codec once, column, then `parts`.
+/// A program over columns of these types: prelude, packing, encoding, each codec once, column, then `parts`.
 #[must_use]
 pub fn join(columns: &[&ColumnType], parts: &[Part<'_>]) -> String {
     let mut text = String::new();
     add(&mut text, PRELUDE);
     add(&mut text, PACKING);
+    add(&mut text, ENCODING);
     let mut added: Vec<&str> = Vec::new();
     for (name, source) in columns.iter().flat_map(|column| &column.codecs).filter_map(|codec| codec.codec) {
         if !added.contains(&name) {
