@@ -8,7 +8,7 @@ use format_spec::{
 };
 use zerocopy::IntoBytes;
 
-use crate::choose::choose;
+use crate::choose::{Chosen, chosen};
 use crate::statistics::{range, union};
 use crate::{
     AnyCodec, BlockError, Choice, EncodeError, OwnedValues, Registry, Tile, Trial, Value, Values, with_values,
@@ -76,16 +76,15 @@ pub fn encode_block(
         return Ok(EncodedBlock { bytes, value_count, codec: "constant", trials: Vec::new() });
     }
 
-    let (codec, trials) =
-        choose(registry, choice, layout, order, values, tile_len).ok_or(EncodeError::NoCodec { layout })?;
-    let shared = codec.encode_shared(values);
+    let Chosen { codec, shared, trials } =
+        chosen(registry, choice, layout, order, values, tile_len).ok_or(EncodeError::NoCodec { layout })?;
     let tile_count = values.len().div_ceil(tile_len);
     header.codec_id = codec.id().into();
     header.tile_count = u32::try_from(tile_count).map_err(|_| too_large(0))?.into();
     header.shared_bytes = u32::try_from(shared.len()).map_err(|_| too_large(shared.len() as u64))?.into();
 
     let first_tile = usize::try_from(header.head_bytes()).map_err(|_| too_large(header.head_bytes()))?;
-    let tiles = Tiles::encode(codec, &shared, values, tile_len, first_tile);
+    let tiles = Tiles::encode(codec, &shared, layout, values, tile_len, first_tile);
     let Tiles { mut bytes, offsets, checksums } = tiles;
     let block_bytes = bytes.len() as u64;
     if block_bytes > MAX_BLOCK_BYTES {
@@ -140,15 +139,17 @@ impl Tiles {
     fn encode(
         codec: &dyn AnyCodec,
         shared: &[u8],
+        layout: Layout,
         values: Values<'_>,
         tile_len: usize,
         first_tile: usize,
     ) -> Self {
         let mut tiles = Self { bytes: vec![0; first_tile], offsets: vec![first_tile], checksums: Vec::new() };
+        let mut encode = codec.encoder(shared, layout);
         let mut tile = Vec::new();
         for start in (0..values.len()).step_by(tile_len) {
             tile.clear();
-            codec.encode_tile(shared, values.slice(start..values.len().min(start + tile_len)), &mut tile);
+            encode(values.slice(start..values.len().min(start + tile_len)), &mut tile);
             // An empty encoding would not ascend in the table of offsets.
             tile.resize(padded(tile.len().max(1)), 0);
             tiles.checksums.push(checksum(&tile));

@@ -65,16 +65,43 @@ pub fn choose(
     values: Values<'_>,
     tile_size: usize,
 ) -> Option<(&'static dyn AnyCodec, Vec<Trial>)> {
+    let chosen = chosen(registry, choice, layout, order, values, tile_size)?;
+    Some((chosen.codec, chosen.trials))
+}
+
+/// A block's codec and what the block needs of it.
+pub(crate) struct Chosen {
+    pub codec: &'static dyn AnyCodec,
+    /// Its shared bytes: finding a dictionary's entries costs as much as encoding, so they are kept.
+    pub shared: Vec<u8>,
+    pub trials: Vec<Trial>,
+}
+
+/// A codec that was tried.
+struct Candidate {
+    codec: &'static dyn AnyCodec,
+    shared: Vec<u8>,
+    /// The least wins: bytes, then the codec's id.
+    cost: (u64, u16),
+}
+
+/// As [`choose`], with the shared bytes.
+pub(crate) fn chosen(
+    registry: &Registry,
+    choice: Choice,
+    layout: Layout,
+    order: Order,
+    values: Values<'_>,
+    tile_size: usize,
+) -> Option<Chosen> {
     if let Choice::Prefer(codec) = choice
         && codec.supports(layout)
     {
-        return Some((codec, Vec::new()));
+        return Some(Chosen { codec, shared: codec.encode_shared(values), trials: Vec::new() });
     }
     let tile_count = values.len().div_ceil(tile_size);
-    let sample_count = tile_count.min(SAMPLED_TILES);
     let mut trials = Vec::new();
-    let mut best: Option<(&'static dyn AnyCodec, (u64, u16))> = None;
-    let mut tile = Vec::new();
+    let mut best: Option<Candidate> = None;
     // What suits no codec gets the best of those that can hold it.
     let any_suits = registry.supporting(layout).any(|codec| codec.suits(layout, order));
     let suiting = registry.supporting(layout).filter(|codec| !any_suits || codec.suits(layout, order));
@@ -83,33 +110,45 @@ pub fn choose(
     for codec in candidates {
         let decode_bits = u64::from(codec.decode_bits(layout)) * choice.decode_weight() * values.len() as u64;
         // However small the bytes, this cannot win.
-        if best.is_some_and(|(_, (least, _))| decode_bits / 8 >= least) {
+        if best.as_ref().is_some_and(|best| decode_bits / 8 >= best.cost.0) {
             continue;
         }
         let shared = codec.encode_shared(values);
-        let (mut sampled_bytes, mut sampled_values) = (0, 0);
-        for sample in 0..sample_count {
-            // Evenly spread, the first and last tile among them.
-            let tile_index =
-                if sample_count == 1 { 0 } else { sample * (tile_count - 1) / (sample_count - 1) };
-            let start = tile_index * tile_size;
-            tile.clear();
-            let sampled = values.slice(start..values.len().min(start + tile_size));
-            codec.encode_tile(&shared, sampled, &mut tile);
-            sampled_bytes += (tile.len() as u64).next_multiple_of(TILE_ALIGNMENT);
-            sampled_values += sampled.len() as u64;
-        }
-        let tiles_bytes = (sampled_bytes * values.len() as u64).div_ceil(sampled_values.max(1));
+        let tiles_bytes = tiles_bytes(codec, &shared, layout, values, tile_size);
         let estimated_bytes = head_bytes(layout, order, shared.len(), tile_count) + tiles_bytes;
         let cost_bytes = estimated_bytes + decode_bits / 8;
         trials.push(Trial { codec: codec.name(), estimated_bytes, cost_bytes });
-        // Of equals the lowest id.
         let cost = (cost_bytes, codec.id());
-        if best.is_none_or(|(_, least)| cost < least) {
-            best = Some((codec, cost));
+        if best.as_ref().is_none_or(|best| cost < best.cost) {
+            best = Some(Candidate { codec, shared, cost });
         }
     }
-    best.map(|(codec, _)| (codec, trials))
+    best.map(|Candidate { codec, shared, .. }| Chosen { codec, shared, trials })
+}
+
+/// Bytes that all tiles would take, by a sample of them: evenly spread, the first and last tile among them.
+fn tiles_bytes(
+    codec: &dyn AnyCodec,
+    shared: &[u8],
+    layout: Layout,
+    values: Values<'_>,
+    tile_size: usize,
+) -> u64 {
+    let tile_count = values.len().div_ceil(tile_size);
+    let sample_count = tile_count.min(SAMPLED_TILES);
+    let mut encode = codec.encoder(shared, layout);
+    let mut tile = Vec::new();
+    let (mut sampled_bytes, mut sampled_values) = (0, 0);
+    for sample in 0..sample_count {
+        let tile_index = if sample_count == 1 { 0 } else { sample * (tile_count - 1) / (sample_count - 1) };
+        let start = tile_index * tile_size;
+        let sampled = values.slice(start..values.len().min(start + tile_size));
+        tile.clear();
+        encode(sampled, &mut tile);
+        sampled_bytes += (tile.len() as u64).next_multiple_of(TILE_ALIGNMENT);
+        sampled_values += sampled.len() as u64;
+    }
+    (sampled_bytes * values.len() as u64).div_ceil(sampled_values.max(1))
 }
 
 /// Length of the header and the tables of a block that is not constant.

@@ -64,6 +64,11 @@ pub trait Codec: Send + Sync + 'static {
     /// Appends the encoding of `values` (at least one, at most a tile) to `tile`, which is empty. The same values give the same bytes.
     fn encode_tile<V: Value>(shared: &[u8], values: &[V], tile: &mut Vec<u8>);
 
+    /// Encodes one tile of a block after the other, each as [`Codec::encode_tile`] does. For codecs that find something out from `shared` first, once for all tiles.
+    fn encoder<'a, V: Value>(shared: &'a [u8]) -> TileEncoder<'a, &'a [V]> {
+        Box::new(move |values, tile| Self::encode_tile(shared, values, tile))
+    }
+
     /// What to keep for all tiles of a block of `values`: tables. None for most codecs.
     fn encode_shared<V: Value>(values: &[V]) -> Vec<u8> {
         let _ = values;
@@ -95,6 +100,9 @@ pub trait Codec: Send + Sync + 'static {
         DeviceParameters::default()
     }
 }
+
+/// Appends the encoding of a tile's values to bytes that are empty.
+pub type TileEncoder<'a, Values> = Box<dyn FnMut(Values, &mut Vec<u8>) + 'a>;
 
 /// A codec's set of what occurs in tiles, opaque to everyone else: see [`Codec::device_parameters`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -145,6 +153,8 @@ pub trait AnyCodec: Send + Sync {
     fn encode_shared(&self, values: Values<'_>) -> Vec<u8>;
     /// [`Codec::encode_tile`].
     fn encode_tile(&self, shared: &[u8], values: Values<'_>, tile: &mut Vec<u8>);
+    /// [`Codec::encoder`] of a block of this layout.
+    fn encoder<'a>(&self, shared: &'a [u8], layout: Layout) -> TileEncoder<'a, Values<'a>>;
     /// [`Codec::check_shared`].
     ///
     /// # Errors
@@ -205,6 +215,15 @@ impl<C: Codec> AnyCodec for Erased<C> {
         with_values!(Values, values, values => C::encode_tile(shared, values, tile));
     }
 
+    fn encoder<'a>(&self, shared: &'a [u8], layout: Layout) -> TileEncoder<'a, Values<'a>> {
+        match layout.value_width {
+            8 => erased_encoder::<C, u8>(shared),
+            16 => erased_encoder::<C, u16>(shared),
+            32 => erased_encoder::<C, u32>(shared),
+            _ => erased_encoder::<C, u64>(shared),
+        }
+    }
+
     fn check_shared(&self, shared: &[u8], layout: Layout) -> Result<(), TileError> {
         C::check_shared(shared, layout)
     }
@@ -248,4 +267,13 @@ fn decompress<C: Codec, V: Value>(tile: Tile<'_>, values: &mut [V]) -> Result<()
     let metadata = C::resolve_metadata::<V>(tile)?;
     C::decompress_tile(&metadata, values);
     Ok(())
+}
+
+fn erased_encoder<'a, C: Codec, V: Value>(shared: &'a [u8]) -> TileEncoder<'a, Values<'a>> {
+    let mut encode = C::encoder::<V>(shared);
+    Box::new(move |values, tile| {
+        if let Some(values) = V::restore(values) {
+            encode(values, tile);
+        }
+    })
 }

@@ -236,6 +236,14 @@ fn round_trip<V: Value>(codec: &'static dyn AnyCodec, kind: Kind, values: &[V], 
         );
     }
     in_parts(&block, &encoded.bytes, &registry, values, &place);
+    let shared = codec.encode_shared(V::erase(values));
+    let mut encode = codec.encoder(&shared, block.layout());
+    for values in values.chunks(tile_size as usize) {
+        let (mut alone, mut in_turn) = (Vec::new(), Vec::new());
+        codec.encode_tile(&shared, V::erase(values), &mut alone);
+        encode(V::erase(values), &mut in_turn);
+        assert_eq!(alone, in_turn, "a tile alone and in turn: {place}");
+    }
 }
 
 /// A block whose head and tiles are read by themselves: it decodes what is here and refuses the rest, and nothing less than all of it is proven.

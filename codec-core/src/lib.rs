@@ -30,7 +30,7 @@ pub mod value;
 pub use block::{Block, CheckedBlock, EncodedBlock, encode_block};
 pub use buffer::{BlockSource, EncodeOptions, decode_ranges, encode_values, take, values_per_block};
 pub use choose::{Choice, Trial, choose};
-pub use codec::{AnyCodec, Codec, DeviceParameters, Tile, erased};
+pub use codec::{AnyCodec, Codec, DeviceParameters, Tile, TileEncoder, erased};
 pub use error::{BlockError, BufferError, EncodeError, TileError};
 pub use format_spec::{Kind, Layout, Order};
 pub use registry::Registry;

@@ -1,9 +1,8 @@
 //! The distinct values of a block.
 
-use std::collections::HashSet;
-
 use codec_core::Value;
 use codec_core::packing::best_reference;
+use hashbrown::HashSet;
 
 /// Ranges up to this many times the values are counted in a bitmap.
 const BITMAP_FACTOR: u64 = 16;
@@ -14,7 +13,9 @@ const SAMPLE: usize = 4096;
 pub fn distinct<V: Value>(values: &[V], limit: usize) -> Option<Vec<V>> {
     let (reference, bit_width) = best_reference(values);
     let step = (values.len() / SAMPLE).max(1);
-    let sample: HashSet<V> = values.iter().step_by(step).copied().collect();
+    let mut sample: Vec<V> = values.iter().step_by(step).copied().collect();
+    sample.sort_unstable();
+    sample.dedup();
     // Codes are never narrower than the sample's distinct values need.
     let least_width = usize::BITS - sample.len().saturating_sub(1).leading_zeros();
     if least_width + 1 >= bit_width && sample.len() > 1 && values.len() > SAMPLE || sample.len() > limit {
@@ -41,8 +42,10 @@ fn by_bitmap<V: Value>(values: &[V], reference: V, range: u64) -> Vec<V> {
 
 fn by_set<V: Value>(values: &[V], limit: usize) -> Option<Vec<V>> {
     let mut seen = HashSet::new();
-    for &value in values {
-        if seen.insert(value) && seen.len() > limit {
+    // Of a run one value is enough.
+    for run in values.chunk_by(|left, right| left == right) {
+        seen.extend(run.first());
+        if seen.len() > limit {
             return None;
         }
     }

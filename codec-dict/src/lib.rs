@@ -2,13 +2,17 @@
 #![forbid(unsafe_code)]
 
 mod distinct;
+mod lookup;
 
 use codec_core::packing::{best_reference, lanes};
-use codec_core::{AnyCodec, Codec, DeviceParameters, Kind, Layout, Tile, TileError, Value, erased};
+use codec_core::{
+    AnyCodec, Codec, DeviceParameters, Kind, Layout, Tile, TileEncoder, TileError, Value, erased,
+};
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use distinct::distinct;
+use lookup::Lookup;
 
 /// The codec, as registries hold it.
 pub const CODEC: &dyn AnyCodec = erased::<Dict>();
@@ -115,17 +119,25 @@ impl Codec for Dict {
 
     fn encode_tile<V: Value>(shared: &[u8], values: &[V], tile: &mut Vec<u8>) {
         if shared.is_empty() {
-            let header = Header { reference: 0.into(), bit_width: VALUES.into(), reserved: [0; 8] };
-            tile.extend_from_slice(header.as_bytes());
-            tile.extend_from_slice(values.as_bytes());
-            return;
+            append_values(values, tile);
+        } else {
+            let codes: Vec<u16> = values.iter().map(|&value| code(shared, value)).collect();
+            append_codes(&codes, tile);
         }
-        let codes: Vec<u16> = values.iter().map(|&value| code(shared, value)).collect();
-        let (reference, bit_width) = best_reference(&codes);
-        let header =
-            Header { reference: u32::from(reference).into(), bit_width: bit_width.into(), reserved: [0; 8] };
-        tile.extend_from_slice(header.as_bytes());
-        lanes::pack(&codes, reference, bit_width, tile);
+    }
+
+    /// A search for each value's code would take most of the time of writing a table; a look-up takes a nanosecond.
+    fn encoder<'a, V: Value>(shared: &'a [u8]) -> TileEncoder<'a, &'a [V]> {
+        if shared.is_empty() {
+            return Box::new(append_values);
+        }
+        let lookup = Lookup::of(shared);
+        let mut codes = Vec::new();
+        Box::new(move |values, tile| {
+            codes.clear();
+            lookup.append(values, &mut codes);
+            append_codes(&codes, tile);
+        })
     }
 
     /// The set of bit widths of codes, and 64 for values themselves.
@@ -136,6 +148,20 @@ impl Codec for Dict {
             Err(_) => DeviceParameters::default(),
         }
     }
+}
+
+fn append_values<V: Value>(values: &[V], tile: &mut Vec<u8>) {
+    let header = Header { reference: 0.into(), bit_width: VALUES.into(), reserved: [0; 8] };
+    tile.extend_from_slice(header.as_bytes());
+    tile.extend_from_slice(values.as_bytes());
+}
+
+fn append_codes(codes: &[u16], tile: &mut Vec<u8>) {
+    let (reference, bit_width) = best_reference(codes);
+    let header =
+        Header { reference: u32::from(reference).into(), bit_width: bit_width.into(), reserved: [0; 8] };
+    tile.extend_from_slice(header.as_bytes());
+    lanes::pack(codes, reference, bit_width, tile);
 }
 
 /// The entry with this code, which is one.
