@@ -11,8 +11,9 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type};
 use codec_core::statistics::is_nan;
 use codec_core::{Order, OwnedValues, Value, with_values};
+use zerocopy::FromBytes;
 
-use super::dictionary::{DictionaryLimits, StringDictionary};
+use super::dictionary::{DictionaryLimits, StringDictionary, is_same};
 use super::gather::take_slots;
 use super::tree::{Limb, Node, Shape};
 use crate::error::TableError;
@@ -316,8 +317,10 @@ impl NodeBuilder {
             };
             let count = codes.len() as u64;
             // Neighbours are often equal: look at the value before first.
-            let same =
-                codes.last().copied().filter(|&code| code != u32::MAX && self.coding.entry(code) == value);
+            let same = codes
+                .last()
+                .copied()
+                .filter(|&code| code != u32::MAX && is_same(self.coding.entry(code), value));
             if let Some(code) = same.or_else(|| self.coding.code(value, count)) {
                 codes.push(code);
                 return;
@@ -562,6 +565,12 @@ fn fixed_bytes(data: &arrow::array::ArrayData, stride: usize) -> &[u8] {
 }
 
 fn append_limb<V: Value>(values: &mut Vec<V>, bytes: &[u8], stride: usize, limb: &Limb) {
+    if stride == V::BYTES
+        && let Ok(all) = <[V]>::ref_from_bytes(bytes)
+    {
+        values.extend_from_slice(all);
+        return;
+    }
     let read = |value: &[u8]| {
         let stored = value.get(limb.offset..limb.offset + V::BYTES).unwrap_or_default();
         V::read_from_bytes(stored).unwrap_or_default()

@@ -74,15 +74,15 @@ impl StringDictionary {
     /// The code of `value`, if it is an entry.
     #[must_use]
     pub fn code(&self, value: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(value);
-        self.codes.find(hash, |&code| self.entry(code) == value).copied()
+        let hash = hash(&self.hasher, value);
+        self.codes.find(hash, |&code| is_same(self.entry(code), value)).copied()
     }
 
     /// The code of `value`, which becomes an entry if it is none and `limits` allow it. `None` beyond them.
     pub fn insert(&mut self, value: &[u8], limits: DictionaryLimits) -> Option<u32> {
-        let hash = self.hasher.hash_one(value);
+        let value_hash = hash(&self.hasher, value);
         let (bytes, ends) = (&self.bytes, &self.ends);
-        if let Some(&code) = self.codes.find(hash, |&code| entry(bytes, ends, code) == value) {
+        if let Some(&code) = self.codes.find(value_hash, |&code| is_same(entry(bytes, ends, code), value)) {
             return Some(code);
         }
         let code = u32::try_from(self.ends.len()).ok()?;
@@ -93,7 +93,7 @@ impl StringDictionary {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
         let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
-        self.codes.insert_unique(hash, code, |&code| hasher.hash_one(entry(bytes, ends, code)));
+        self.codes.insert_unique(value_hash, code, |&code| hash(hasher, entry(bytes, ends, code)));
         Some(code)
     }
 
@@ -141,6 +141,39 @@ impl StringDictionary {
     }
 }
 
+/// Whether both are equal; most values are so short that a call to compare them would take longer than comparing them.
+pub fn is_same(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len()
+        && match (as_number(left), as_number(right)) {
+            (Some(left), Some(right)) => left == right,
+            _ => left == right,
+        }
+}
+
+fn hash(hasher: &DefaultHashBuilder, value: &[u8]) -> u64 {
+    match as_number(value) {
+        Some(number) => hasher.hash_one(number),
+        None => hasher.hash_one(value),
+    }
+}
+
+/// A number that no other value of the same length has; `None` of a value of more than 16 bytes. Its halves overlap where the value is shorter than both.
+#[inline(always)]
+fn as_number(value: &[u8]) -> Option<u128> {
+    let halves = if value.len() > 16 {
+        return None;
+    } else if let (Some(low), Some(high)) = (value.first_chunk(), value.last_chunk()) {
+        (u64::from_le_bytes(*low), u64::from_le_bytes(*high))
+    } else if let (Some(low), Some(high)) = (value.first_chunk(), value.last_chunk()) {
+        (u32::from_le_bytes(*low).into(), u32::from_le_bytes(*high).into())
+    } else if let (Some(low), Some(high)) = (value.first_chunk(), value.last_chunk()) {
+        (u16::from_le_bytes(*low).into(), u16::from_le_bytes(*high).into())
+    } else {
+        (value.first().map_or(0, |&byte| byte.into()), 0)
+    };
+    Some(u128::from(halves.0) | u128::from(halves.1) << 64)
+}
+
 fn entry<'a>(bytes: &'a [u8], ends: &[usize], code: u32) -> &'a [u8] {
     let index = usize::try_from(code).unwrap_or(usize::MAX);
     let Some(&end) = ends.get(index) else { return &[] };
@@ -150,7 +183,24 @@ fn entry<'a>(bytes: &'a [u8], ends: &[usize], code: u32) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+
+    #[test]
+    fn values_of_one_length_are_told_apart_by_every_byte() {
+        for length in 0..20 {
+            let zeros = vec![0_u8; length];
+            let mut numbers = HashSet::from([as_number(&zeros)]);
+            for changed in 0..length {
+                let mut value = zeros.clone();
+                value[changed] = 1;
+                assert!(is_same(&value, &value.clone()) && !is_same(&value, &zeros));
+                assert!(length > 16 || numbers.insert(as_number(&value)), "byte {changed} of {length}");
+            }
+            assert!(!is_same(&zeros, &vec![0; length + 1]));
+        }
+    }
 
     #[test]
     fn codes_follow_insertion_and_ranks_follow_bytes() {

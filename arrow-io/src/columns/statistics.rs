@@ -60,11 +60,14 @@ pub fn value_extremes(node: &Node, builder: &NodeBuilder) -> Option<(Vec<u8>, Ve
         (Content::Codes(codes), Shape::Bytes) => {
             let dictionary = builder.coding.dictionary()?;
             // Codes of nulls before the first value are u32::MAX until they are filled in: no entry has that code.
-            let mut used = codes.clone();
-            used.sort_unstable();
-            used.dedup();
-            let known = used.into_iter().filter(|&code| u64::from(code) < dictionary.len() as u64);
-            byte_extremes(known.map(|code| dictionary.entry(code)))
+            let mut used = vec![false; dictionary.len()];
+            for &code in codes {
+                if let Some(used) = usize::try_from(code).ok().and_then(|code| used.get_mut(code)) {
+                    *used = true;
+                }
+            }
+            let known = (0_u32..).zip(used).filter(|(_, used)| *used);
+            byte_extremes(known.map(|(code, _)| dictionary.entry(code)))
         }
         _ => None,
     }
