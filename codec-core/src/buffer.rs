@@ -131,7 +131,7 @@ pub fn decode_ranges<V: Value, S: BlockSource>(
     }
 }
 
-/// Decodes single values: `values[i]` becomes the buffer's value `indexes[i]`. Each tile is read and decoded once where `indexes` ascend.
+/// Decodes single values: `values[i]` becomes the buffer's value `indexes[i]`, in parallel over blocks. Each tile is read and decoded once where `indexes` ascend.
 ///
 /// # Errors
 /// An index beyond the values, another type than theirs, or a block that cannot be read or decoded.
@@ -150,23 +150,40 @@ pub fn take<V: Value, S: BlockSource>(
     }
     let block_len = u64::from(source.values_per_block().max(1));
     let mut rest = values;
+    let mut runs: Vec<(&[u64], &mut [V])> = Vec::new();
     for run in indexes.chunk_by(|left, right| left / block_len == right / block_len) {
         let (target, behind) = std::mem::take(&mut rest).split_at_mut(run.len());
         rest = behind;
-        let block_index = block_number(run.first().map_or(0, |index| index / block_len));
-        let local: Vec<usize> = run.iter().map(|index| within_block(index % block_len)).collect();
-        with_block(source, registry, block_index, |block| {
-            let mut rest = target;
-            for near in local.chunk_by(|&left, &right| are_near(&block, left, right)) {
-                let (target, behind) = std::mem::take(&mut rest).split_at_mut(near.len());
-                rest = behind;
-                let (Some(&first), Some(&last)) = (near.first(), near.last()) else { continue };
-                with_tiles(source, block_index, &block, first..last + 1, |block| block.take(near, target))?;
-            }
-            Ok(())
-        })?;
+        runs.push((run, target));
     }
-    Ok(())
+    match runs.as_mut_slice() {
+        [(run, target)] => take_of_block(source, registry, run, target),
+        runs => {
+            runs.par_iter_mut().try_for_each(|(run, target)| take_of_block(source, registry, run, target))
+        }
+    }
+}
+
+/// Decodes single values of one block.
+fn take_of_block<V: Value, S: BlockSource>(
+    source: &S,
+    registry: &Registry,
+    indexes: &[u64],
+    values: &mut [V],
+) -> Result<(), BufferError<S::Error>> {
+    let block_len = u64::from(source.values_per_block().max(1));
+    let block_index = block_number(indexes.first().map_or(0, |index| index / block_len));
+    let local: Vec<usize> = indexes.iter().map(|index| within_block(index % block_len)).collect();
+    with_block(source, registry, block_index, |block| {
+        let mut rest = values;
+        for near in local.chunk_by(|&left, &right| are_near(&block, left, right)) {
+            let (target, behind) = std::mem::take(&mut rest).split_at_mut(near.len());
+            rest = behind;
+            let (Some(&first), Some(&last)) = (near.first(), near.last()) else { continue };
+            with_tiles(source, block_index, &block, first..last + 1, |block| block.take(near, target))?;
+        }
+        Ok(())
+    })
 }
 
 /// Whether the second value's tile is the first's, or follows so soon that reading what is between costs less than another read.

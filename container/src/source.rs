@@ -76,7 +76,7 @@ impl Spare {
 
     /// Memory of at least `length` bytes, whatever they are.
     fn take(&self, length: usize) -> Vec<u8> {
-        {
+        if length >= Self::LEAST_BYTES {
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let fits = |memory: &Vec<u8>| memory.len() >= length && memory.len() / 2 <= length;
             if let Some(index) = kept.iter().position(fits) {
@@ -87,9 +87,12 @@ impl Spare {
     }
 
     fn give(&self, memory: Vec<u8>) {
+        if memory.len() < Self::LEAST_BYTES {
+            return;
+        }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: usize = kept.iter().map(Vec::len).sum();
-        if memory.len() >= Self::LEAST_BYTES && bytes + memory.len() <= Self::MOST_BYTES {
+        if bytes + memory.len() <= Self::MOST_BYTES {
             kept.push(memory);
         }
     }
