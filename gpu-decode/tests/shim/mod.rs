@@ -49,7 +49,13 @@ impl ShimProgram {
 
     /// Runs it with `input`.
     pub fn run(&self, input: &[u8]) -> Output {
+        self.run_with(&[], input)
+    }
+
+    /// Runs it with `arguments` and `input`.
+    pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> Output {
         let mut child = Command::new(&self.executable)
+            .args(arguments)
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -252,9 +252,7 @@ inline void launch(unsigned blocks, unsigned threads, uint64_t order, const std:
 }  // namespace shim
 
 #define threadIdx (shim::state.current->thread)
-#define blockIdx (shim::state.block_index)
-#define blockDim (shim::state.block_dim)
-#define gridDim (shim::state.grid_dim)
+inline const shim::Index &blockIdx = shim::state.block_index, &blockDim = shim::state.block_dim, &gridDim = shim::state.grid_dim;
 
 inline void __syncthreads() { shim::meet(shim::state.block, "__syncthreads"); }
 inline int __syncthreads_or(int predicate) {
