@@ -5,11 +5,24 @@ namespace cb2t {
 // The lowest bit_width bits, 1 to 32.
 __device__ __forceinline__ u32 low_bits(u32 bits, u32 bit_width) { return bits & (0xffffffffu >> (32 - bit_width)); }
 
+// bits << distance, as a product: it goes to the unit that multiplies. The shift back down and the addition of a reference are then one instruction of the other, which has most of the work in
+// decoding; a shift and a mask would be two more.
+__device__ __forceinline__ u32 raised(u32 bits, u32 distance) {
+#if defined(__CUDA_ARCH__)
+  u32 product;
+  asm("mul.lo.u32 %0, %1, %2;" : "=r"(product) : "r"(bits), "r"(1u << distance));
+  return product;
+#else
+  return bits << distance;
+#endif
+}
+
 // bit_width bits, 1 to 8 * sizeof(V), from bit `bit` of a string of words of which word(k) is the k-th. Asks only for words that hold some of these bits.
 // With constants for bit and bit_width, after unrolling, two or three instructions are left.
 template <class V, class WORD>
 __device__ __forceinline__ V extract(u32 bit, u32 bit_width, WORD word) {
   const u32 k = bit / 32, shift = bit % 32;
+  if (bit_width < 32 && shift + bit_width < 32) return static_cast<V>(raised(word(k), 32 - shift - bit_width) >> (32 - bit_width));
   u32 low = word(k);
   low = shift + bit_width > 32 ? __funnelshift_r(low, word(k + 1), shift) : low >> shift;
   if (sizeof(V) < 8 || bit_width <= 32) return static_cast<V>(bit_width < 32 ? low_bits(low, bit_width) : low);

@@ -170,6 +170,17 @@ impl Kernel {
         })
     }
 
+    /// The most threads that a thread block of it can have: what its `__launch_bounds__` say.
+    ///
+    /// # Errors
+    /// Of the driver.
+    pub fn most_threads(&self) -> Result<u32, GpuError> {
+        let driver = GpuError::driver("asking for a kernel's resources");
+        self.device.context.bind_to_thread().map_err(&driver)?;
+        let threads = self.function.max_threads_per_block().map_err(driver)?;
+        Ok(u32::try_from(threads).unwrap_or(0))
+    }
+
     /// Asks for the largest shared memory that the multiprocessor can split off its first-level cache.
     ///
     /// # Errors

@@ -25,13 +25,22 @@ __device__ __forceinline__ T* pointer(u64 word) {
   return reinterpret_cast<T*>(word);
 }
 
+// Adds `bit` to `rows` if `holds`. A product with 1, as the compiler cannot know, goes to the unit that multiplies; the other, for integers and logic, has most of the work.
+__device__ __forceinline__ void add_if(u32& rows, bool holds, u32 bit) {
+#if defined(__CUDA_ARCH__)
+  asm("{\n.reg .pred holds;\nsetp.ne.u32 holds, %1, 0;\n@holds mad.lo.u32 %0, %2, %3, %0;\n}" : "+r"(rows) : "r"(static_cast<u32>(holds)), "r"(gridDim.z), "r"(bit));
+#else
+  if (holds) rows |= bit;
+#endif
+}
+
 // The rows among the first ITEMS bits for which `holds`; asked of all rows, so `holds` must do no harm to values of rows that are gone.
 template <u32 ITEMS, class PREDICATE>
 __device__ __forceinline__ u32 where(PREDICATE holds) {
   u32 rows = 0;
 #pragma unroll
   for (u32 i = 0; i < ITEMS; i++) {
-    if (holds(i)) rows |= 1u << i;
+    add_if(rows, holds(i), 1u << i);
   }
   return rows;
 }
@@ -99,29 +108,48 @@ __device__ __forceinline__ void most_all(u64 value, u64* word) {
 
 __device__ __forceinline__ u64 greater(u64 left, u64 right) { return left > right ? left : right; }
 
-// The tiles that a group takes, one after the other: all of the column, or those of a list.
+// The tiles that a group takes, one after the other: all of the column, or those of a list. While one is worked on, the next is known and its entries are on their way.
 template <class G, u32 THREADS>
 struct Tiles {
+  static constexpr u32 GROUPS = THREADS / G::size;
   const TileEntry* entries;
   const u32* list;
   u32 position, end;
+  u32 tile, following;  // the tile at `position`, and the one behind it
+  u32 value_count;      // of `tile`
 
   // words: list or 0, number of tiles; then the first input's.
   __device__ __forceinline__ Tiles(const u64* words, const u64* input)
-      : entries(pointer<const TileEntry>(input[1])), list(pointer<const u32>(words[0])), position(blockIdx.x * (THREADS / G::size) + threadIdx.x / G::size),
-        end(static_cast<u32>(words[1])) {}
+      : entries(pointer<const TileEntry>(input[1])), list(pointer<const u32>(words[0])), position(blockIdx.x * GROUPS + threadIdx.x / G::size),
+        end(static_cast<u32>(words[1])), tile(number(position)), following(number(position + stride())), value_count(0) {
+    if (left()) value_count = entries[tile].value_count();
+  }
+  static __device__ __forceinline__ u32 stride() { return gridDim.x * GROUPS; }
   __device__ __forceinline__ bool left() const { return position < end; }
-  __device__ __forceinline__ void next() { position += gridDim.x * (THREADS / G::size); }
-  __device__ __forceinline__ u32 tile() const { return list == nullptr ? position : list[position]; }
-  // This thread's rows of a tile: all ITEMS but in a tile that was padded.
+  __device__ __forceinline__ u32 number(u32 place) const { return list == nullptr || place >= end ? place : list[place]; }
+  __device__ __forceinline__ void next() {
+    position += stride();
+    tile = following;
+    following = number(position + stride());
+    if (left()) value_count = entries[tile].value_count();
+  }
+  // What an input knows of the tile before it is loaded. `words` are its three arguments.
+  template <class INPUT>
+  __device__ __forceinline__ typename INPUT::At at(const u64* words) const {
+    typename INPUT::At at{};
+    if (left()) at = INPUT::at(words, tile);
+    return at;
+  }
+  // This thread's rows of the tile: all ITEMS but in a tile that was padded.
   template <u32 ITEMS>
-  __device__ __forceinline__ u32 rows(G group, u32 tile) const {
-    const u32 own = (entries[tile].value_count() + G::size - 1 - group.rank) / G::size;
+  __device__ __forceinline__ u32 rows(G group) const {
+    const u32 own = (value_count + G::size - 1 - group.rank) / G::size;
     return own == 0 ? 0 : ALL_LANES >> (LANES - own);
   }
 };
 
-// Inputs. Tuple code sees values by row, whatever they lie in: load(), by all threads of the group, then [i]. `words` are the input's three arguments.
+// Inputs. Tuple code sees values by row, whatever they lie in: load(), by all threads of the group, then [i]. `words` are the input's three arguments. Where a later step needs the values of the
+// tile again it says again(): registers are what a thread has least of, and what was decoded a moment ago is near.
 
 __device__ __forceinline__ ColumnView view(const u64* words) { return {pointer<const u8>(words[0]), pointer<const TileEntry>(words[1]), pointer<const u32>(words[2])}; }
 
@@ -130,12 +158,14 @@ template <class COLUMN, class G, u32 ITEMS>
 struct InRegisters {
   using V = typename COLUMN::Value;
   struct Place {};
+  using At = TileEntry;
   V values[ITEMS];
 
-  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8* scratch, Place&) {
-    const ColumnView column = view(words);
-    COLUMN::template decompress_tile<true>(group, column, tile, column.tiles[tile], scratch, values);
+  static __device__ __forceinline__ At at(const u64* words, u32 tile) { return view(words).tiles[tile]; }
+  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, At at, u8* scratch, Place&) {
+    COLUMN::template decompress_tile<true>(group, view(words), tile, at, scratch, values);
   }
+  __device__ __forceinline__ void again(G group, const u64* words, u32 tile, At at, u8* scratch, Place& place) { load(group, words, tile, at, scratch, place); }
   __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
 };
 
@@ -146,17 +176,19 @@ struct InMemory {
   struct Place {
     V values[G::size * ITEMS];
   };
+  using At = TileEntry;
   const V* own;
 
-  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8* scratch, Place& place) {
-    const ColumnView column = view(words);
+  static __device__ __forceinline__ At at(const u64* words, u32 tile) { return view(words).tiles[tile]; }
+  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, At at, u8* scratch, Place& place) {
     V values[ITEMS];
-    COLUMN::template decompress_tile<true>(group, column, tile, column.tiles[tile], scratch, values);
+    COLUMN::template decompress_tile<true>(group, view(words), tile, at, scratch, values);
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) place.values[i * G::size + group.rank] = values[i];
     group.sync();
     own = place.values + group.rank;
   }
+  __device__ __forceinline__ void again(G group, const u64*, u32, At, u8*, Place& place) { own = place.values + group.rank; }
   __device__ __forceinline__ V operator[](u32 i) const { return own[i * G::size]; }
 };
 
@@ -165,13 +197,16 @@ template <class VALUE, class G, u32 ITEMS>
 struct Decoded {
   using V = VALUE;
   struct Place {};
+  struct At {};
   V values[ITEMS];
 
-  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, u8*, Place&) {
+  static __device__ __forceinline__ At at(const u64*, u32) { return {}; }
+  __device__ __forceinline__ void load(G group, const u64* words, u32 tile, At, u8*, Place&) {
     const V* from = pointer<const V>(words[0]) + u64(tile) * (G::size * ITEMS) + group.rank;
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) values[i] = __ldcs(from + i * G::size);
   }
+  __device__ __forceinline__ void again(G group, const u64* words, u32 tile, At at, u8* scratch, Place& place) { load(group, words, tile, at, scratch, place); }
   __device__ __forceinline__ V operator[](u32 i) const { return values[i]; }
 };
 
@@ -180,6 +215,17 @@ __device__ constexpr u32 scratch_bytes() {
   u32 bytes = 16;
   ((bytes = larger(bytes, static_cast<u32>(sizeof(typename COLUMNS::template Scratch<G, ITEMS>)))), ...);
   return bytes;
+}
+
+// Bytes of shared memory that a thread block can have.
+constexpr u32 SHARED_BYTES = 48 << 10;
+
+// Threads of a thread block, at most MOST, in which each group's BYTES of shared memory leave some for more.
+template <class G, u32 MOST, u32 BYTES>
+__device__ constexpr u32 fitting_threads() {
+  u32 threads = MOST;
+  while (threads > G::size && threads / G::size * BYTES > SHARED_BYTES * 3 / 4) threads /= 2;
+  return threads;
 }
 
 // Shared memory of a thread block: each group's scratch for decoding, and its places.
@@ -230,11 +276,27 @@ struct Codes {
   KEY end;  // the greatest code that was inserted, plus 1
 
   __device__ __forceinline__ explicit Codes(const u64* words) : words(words), end(static_cast<KEY>(pointer<const State>(words[1])->end)) {}
-  __device__ __forceinline__ KEY code(KEY key) const {
+  __device__ __forceinline__ KEY code(KEY key) const { return code(key, end); }
+  __device__ __forceinline__ KEY code(KEY key, KEY last) const {
     const KEY code = key - static_cast<KEY>(words[2]);
-    return code < end ? code : end;
+    return code < last ? code : last;
   }
 };
+
+// `end`, but known only when the keys are: the compiler would else begin to look up the first before it has asked memory for the last, and wait many times instead of once. Every other key
+// tells enough: neighbours share what they are read from.
+template <u32 ITEMS, class KEY, class KEYS>
+__device__ __forceinline__ KEY after_keys(KEY end, KEYS key) {
+#if defined(__CUDA_ARCH__)
+  KEY all = key(0);
+#pragma unroll
+  for (u32 i = 2; i < ITEMS; i += 2) all &= key(i);
+  // 0, as no grid here has a third dimension, which the compiler cannot know.
+  return end | (all & static_cast<KEY>(gridDim.z - 1));
+#else
+  return end;
+#endif
+}
 
 // One bit a code.
 template <class KEY>
@@ -245,10 +307,11 @@ struct BitTable : Codes<KEY> {
   template <u32 ITEMS, bool EVERY, class KEYS>
   __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
     const u32* bits = pointer<const u32>(this->words[0]);
+    const KEY end = after_keys<ITEMS>(this->end, key);
     u32 found = 0;
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-      const KEY code = this->code(key(i));
+      const KEY code = this->code(key(i), end);
       const u32* from = kept(bits + code / 32);
       u32 word = 0;
       if (EVERY || (rows >> i & 1)) word = __ldg(from);
@@ -268,9 +331,10 @@ struct DirectTable : Codes<KEY> {
   template <u32 ITEMS, bool EVERY, class KEYS, class E>
   __device__ __forceinline__ u32 find(u32 rows, KEYS key, E (&found)[ITEMS]) const {
     const ENTRY* entries = pointer<const ENTRY>(this->words[0]);
+    const KEY end = after_keys<ITEMS>(this->end, key);
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-      const ENTRY* from = kept(entries + this->code(key(i)));
+      const ENTRY* from = kept(entries + this->code(key(i), end));
       found[i] = ABSENT;
       if (EVERY || (rows >> i & 1)) found[i] = __ldg(from);
     }
@@ -378,7 +442,8 @@ struct DirectBuild {
       const u64 own = code(i);
       inserted.add(own);
       entries[own] = static_cast<ENTRY>(entry(i));
-      if (UNIQUE && (atomicOr(seen + own / 32, 1u << own % 32) >> own % 32 & 1)) state->raise(DUPLICATE);
+      const u32 bit = 1u << own % 32, before = atomicOr(seen + own / 32, bit);
+      if (UNIQUE && (before & bit)) state->raise(DUPLICATE);
     });
   }
 };
@@ -460,14 +525,19 @@ struct Indexes<u16, ITEMS> {
 
 // Groups: words of 64 bits, to which rows are added or of which the greatest stays.
 
+// In device memory. A word's place is its number * PLACE.
+template <u32 PLACE>
 struct GlobalGroups {
+  struct Memory {};
   u64* words;
 
-  __device__ __forceinline__ explicit GlobalGroups(u64 address) : words(pointer<u64>(address)) {}
-  __device__ __forceinline__ void add(u64 word, u64 value) { atomicAdd(words + word, value); }
+  __device__ __forceinline__ GlobalGroups(Memory&, u64* words) : words(words) {}
+  __device__ __forceinline__ void add(u64 place, u64 value) { atomicAdd(words + place / PLACE, value); }
   // To a sum that is known to stay below 2^32.
-  __device__ __forceinline__ void add_low(u64 word, u64 value) { atomicAdd(words + word, value); }
-  __device__ __forceinline__ void most(u64 word, u64 value) { atomicMax(words + word, value); }
+  __device__ __forceinline__ void add_low(u64 place, u64 value) { add(place, value); }
+  __device__ __forceinline__ void most(u64 place, u64 value) { atomicMax(words + place / PLACE, value); }
+  template <u32 EACH, u64 MOST>
+  __device__ __forceinline__ void leave(u32) {}
 };
 
 // Groups of a thread block, in shared memory until the end of the kernel. Few groups have several copies, for different lanes, so that rows of a warp do not wait for each other. A word's
@@ -478,10 +548,11 @@ struct SharedGroups {
     u64 words[WORDS * COPIES];
   };
   Memory& memory;
+  u64* to;
   u32 own_copy;  // in bytes; on the device the address in shared memory
 
-  // All threads. Leaves with a barrier.
-  __device__ __forceinline__ explicit SharedGroups(Memory& memory) : memory(memory), own_copy(threadIdx.x % COPIES * 8) {
+  // All threads. Leaves with a barrier. `to` is where the groups are added up in device memory.
+  __device__ __forceinline__ SharedGroups(Memory& memory, u64* to) : memory(memory), to(to), own_copy(threadIdx.x % COPIES * 8) {
 #if defined(__CUDA_ARCH__)
     own_copy += static_cast<u32>(__cvta_generic_to_shared(memory.words));
     asm("" : "+r"(own_copy));
@@ -523,7 +594,7 @@ struct SharedGroups {
   }
   // All threads, with a barrier first. Of EACH words a group, those of the set MOST keep the greatest.
   template <u32 EACH, u64 MOST>
-  __device__ __forceinline__ void leave(u64* to, u32 count) {
+  __device__ __forceinline__ void leave(u32 count) {
     __syncthreads();
     for (u32 word = threadIdx.x; word < count; word += blockDim.x) {
       const bool most = MOST >> (word % EACH) & 1;
@@ -541,6 +612,10 @@ struct SharedGroups {
     }
   }
 };
+
+// Groups by index, in shared memory where USED bytes of a thread block's leave room for them.
+template <u32 WORDS, u32 COPIES, u32 USED>
+using DenseGroups = typename Either<WORDS * COPIES * 8 + USED <= SHARED_BYTES, SharedGroups<WORDS, COPIES>, GlobalGroups<COPIES * 8>>::Type;
 
 // Groups by hash. A slot's key is a group's index + 1.
 struct HashGroups {

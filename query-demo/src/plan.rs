@@ -31,6 +31,8 @@ pub struct Pipeline {
     pub inputs: Vec<Input>,
     /// What happens to each row, in order.
     pub steps: Vec<Step>,
+    /// About how many of a million rows are left after each step, as far as statistics tell. Speed depends on it, results do not.
+    pub kept: Vec<u32>,
     /// Sets that predicates test membership of.
     pub sets: Vec<Set>,
     /// Where the rows that are left go.

@@ -35,9 +35,10 @@ fn source(plan: &Plan, index: usize, codec: &str, placement: Placement, shape: S
     let pipeline: &Pipeline = &plan.pipelines[index];
     let columns: Vec<ColumnType> = pipeline.inputs.iter().map(|input| column(input, codec, 1024)).collect();
     let options = Options { placement, shape, ..Options::default() };
+    let code = tuple_code(plan, index).unwrap();
     let shape = Shape::new(&options, 1024).unwrap();
     let columns: Vec<&ColumnType> = columns.iter().collect();
-    program(&tuple_code(plan, index).unwrap(), &columns, placement, shape)
+    program(&code, &columns, placement, shape)
 }
 
 fn compile(nvrtc: &Nvrtc, source: &str, architecture: &str) -> String {

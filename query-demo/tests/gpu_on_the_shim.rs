@@ -9,6 +9,7 @@ mod support;
 use codec_core::Choice;
 use gpu_shim::{ShimQueries, ShimQuery, codec, sorted};
 use query_demo::QueryError;
+use query_demo::gpu::tuple::tuple_code;
 use query_demo::gpu::{Options, Placement, Recode, ShapeOptions};
 use query_demo::plan::{
     Aggregate, Build, Groups, Index, Pipeline, Plan, Predicate, ProbeKind, Range, Step, Value, Word,
@@ -78,6 +79,7 @@ fn groupings() -> Vec<Vec<Pipeline>> {
         vec![aggregate(some(), vec![], one_group())],
         // In shared memory, with copies and without; in device memory; places beyond 16 bits.
         vec![aggregate(some(), vec![], grouped(vec![flag.clone()], false))],
+        vec![aggregate(some(), vec![], grouped(vec![byte.clone()], false))],
         vec![aggregate(vec![], vec![], grouped(vec![byte.clone(), flag], false))],
         vec![aggregate(some(), vec![], by_tiny_and_name(false))],
         vec![aggregate(some(), vec![], grouped(vec![date, byte], false))],
@@ -110,6 +112,17 @@ fn look_ups() -> Vec<Vec<Pipeline>> {
                 aggregate(steps, vec![], words),
             ]);
         }
+    }
+    // A large table of few keys: their bits are asked first, and entries are fetched when a filter looks at them, or at the end.
+    let built = item_build(16, Index::Direct, true);
+    let large = Build { domain: Range { min: built.domain.min, max: 40_000 }, ..built };
+    let few = build("items", vec![filter(between(1, 0, 4))], large.clone());
+    let color = Value::Field { probe: 0, field: 0 };
+    let of_color = filter(Predicate::Between { value: color.clone(), low: 1, high: 3 });
+    let by_color = grouped(vec![(color, ALWAYS, false, Range { min: 0, max: 6 })], false);
+    for (steps, words) in [(vec![], field_words(&large)), (vec![of_color], by_color)] {
+        let steps = [vec![key_probe(ProbeKind::Inner), filter(between(fact::SMALL, 5, 20))], steps].concat();
+        plans.push(vec![few.clone(), aggregate(steps, vec![], words)]);
     }
     for index in [Index::Direct, Index::Hash { slots: 2048 }] {
         for (entry_width, kind) in [(1, ProbeKind::Semi), (8, ProbeKind::Anti)] {
@@ -201,6 +214,15 @@ fn every_look_up_agrees() {
         let options = options(Placement::Register, number + 2, cut.tile_size);
         agree(&tables(cut, Choice::Auto), some(look_ups(), number, 2), &options);
     }
+}
+
+#[test]
+fn large_tables_of_few_keys_are_looked_up_late() {
+    let late = look_ups().into_iter().filter(|pipelines| {
+        let plan = Plan { pipelines: pipelines.clone() };
+        tuple_code(&plan, 1).unwrap().text.contains("BitTable<u32> keys0")
+    });
+    assert_eq!(late.count(), 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use gpu_decode::source::{ColumnType, Part, join};
 
-use crate::gpu::options::{Placement, Shape};
+use crate::gpu::options::{MOST_THREADS, Placement, Shape};
 use crate::gpu::tuple::TupleCode;
 
 /// Hand-written device code that tuple code is made of.
@@ -13,9 +13,9 @@ pub const QUERY: Part<'_> = Part { name: "query.cuh", text: include_str!("../../
 /// The bindings of a pipeline over `columns`, the types of all its inputs, of which `code` uses some.
 #[must_use]
 pub fn bindings(code: &TupleCode, columns: &[&ColumnType], placement: Placement, shape: Shape) -> String {
-    let Shape { threads_per_block, group, items_per_thread, min_blocks, pack_indexes } = shape;
+    let Shape { threads_per_block, fits, group, items_per_thread, min_blocks, pack_indexes } = shape;
     let mut text = format!(
-        "constexpr u32 THREADS = {threads_per_block}, ITEMS = {items_per_thread}, MIN_BLOCKS = {min_blocks};\n\
+        "constexpr u32 ITEMS = {items_per_thread};\n\
          using Group = cb2t::Group<{group}>;\n\
          using Index16 = u{};\n",
         if pack_indexes { 16 } else { 32 }
@@ -36,10 +36,21 @@ pub fn bindings(code: &TupleCode, columns: &[&ColumnType], placement: Placement,
         }
     }
     let memory = if placement == Placement::GlobalStage { "StagedPlaces" } else { "SharedPlaces" };
+    let threads = if fits {
+        format!("cb2t::query::fitting_threads<Group, {threads_per_block}, sizeof(OfGroups<1>::OfGroup)>()")
+    } else {
+        threads_per_block.to_string()
+    };
+    let blocks = min_blocks
+        .map_or_else(|| format!("cb2t::larger({MOST_THREADS} / THREADS, 1)"), |blocks| blocks.to_string());
     let _ = write!(
         text,
         "struct Places {{{places} }};\n\
-         using Memory = cb2t::query::{memory}<Places, cb2t::query::scratch_bytes<Group, ITEMS{scratch}>(), THREADS / Group::size>;\n"
+         template <u32 GROUPS>\n\
+         using OfGroups = cb2t::query::{memory}<Places, cb2t::query::scratch_bytes<Group, ITEMS{scratch}>(), GROUPS>;\n\
+         constexpr u32 THREADS = {threads};\n\
+         constexpr u32 MIN_BLOCKS = {blocks};\n\
+         using Memory = OfGroups<THREADS / Group::size>;\n"
     );
     text
 }

@@ -282,7 +282,7 @@ impl Layout<'_> {
                 let count = build.domain.span().saturating_add(2);
                 let buffer = if width == 1 { Buffer::Zeros } else { Buffer::Ones };
                 items.push((TablePart::Entries, buffer, count, width));
-                if build.unique && width > 1 {
+                if width > 1 {
                     items.push((TablePart::Seen, Buffer::Zeros, count, 1));
                 }
             }

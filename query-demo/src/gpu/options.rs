@@ -99,17 +99,23 @@ impl Options {
     }
 }
 
+/// Threads that a multiprocessor has at a time, unless told otherwise: a thread then has 128 registers, enough to ask memory for a whole tile's look-ups before it waits for the first. Fewer,
+/// larger thread blocks have fewer copies of groups in shared memory, which leaves more to the first-level cache.
+pub const MOST_THREADS: u32 = 512;
+
 /// Threads of a kernel, for tiles of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Shape {
     /// Threads a thread block.
     pub threads_per_block: u32,
+    /// Whether it may have fewer threads, where its shared memory is too little for so many: a half, a quarter and so on.
+    pub fits: bool,
     /// Threads that decode a tile together: 32 (a warp), or all of a thread block.
     pub group: u32,
     /// Values of a tile a thread.
     pub items_per_thread: u32,
-    /// Thread blocks that a multiprocessor must be able to hold.
-    pub min_blocks: u32,
+    /// Thread blocks that a multiprocessor must be able to hold; else as many as make [`MOST_THREADS`] threads.
+    pub min_blocks: Option<u32>,
     /// Two groups' indexes in a register.
     pub pack_indexes: bool,
 }
@@ -121,16 +127,17 @@ impl Shape {
     /// A shape that no kernel can have; the message names what can be.
     pub fn new(options: &Options, tile_size: u32) -> Result<Self, QueryError> {
         let ShapeOptions { threads_per_block, items_per_thread, min_blocks, pack_indexes } = options.shape;
-        let threads = threads_per_block.unwrap_or(128);
+        let is_shared = options.placement == Placement::Shared;
+        let threads = threads_per_block.unwrap_or(if is_shared { 128 } else { MOST_THREADS });
         // A whole tile a warp in shared memory would leave room for few warps.
-        let by_block = options.placement == Placement::Shared && matches!(threads, 64 | 128 | 256 | 512);
+        let by_block = is_shared && matches!(threads, 64 | 128 | 256 | 512);
         let usual = if by_block { tile_size / threads.max(1) } else { tile_size / 32 };
         let items = items_per_thread.unwrap_or(usual);
         let group = tile_size.checked_div(items).unwrap_or(0);
-        let fits = group * items == tile_size && items <= 32;
+        let is_whole = group * items == tile_size && items <= 32;
         let a_warp = group == 32 && threads.is_multiple_of(32) && (32..=1024).contains(&threads);
         let a_block = group == threads && matches!(group, 64 | 128 | 256 | 512);
-        if !fits || !(a_warp || a_block) {
+        if !is_whole || !(a_warp || a_block) {
             return Err(QueryError::Options {
                 reason: format!(
                     "{threads} threads a thread block with {items} items each, tiles of {tile_size}: a warp decodes a tile ({} items a thread, 32 to 1024 threads, in steps of 32), \
@@ -139,8 +146,16 @@ impl Shape {
                 ),
             });
         }
-        let min_blocks = min_blocks.unwrap_or(768 / threads.max(1)).clamp(1, 32);
-        Ok(Self { threads_per_block: threads, group, items_per_thread: items, min_blocks, pack_indexes })
+        let min_blocks = min_blocks.map(|blocks| blocks.clamp(1, 32));
+        let fits = threads_per_block.is_none() && a_warp;
+        Ok(Self {
+            threads_per_block: threads,
+            fits,
+            group,
+            items_per_thread: items,
+            min_blocks,
+            pack_indexes,
+        })
     }
 
     /// Groups a thread block.

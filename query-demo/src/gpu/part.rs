@@ -54,6 +54,7 @@ struct PreparedPipeline {
 #[derive(Debug)]
 struct Compiled {
     kernel: Kernel,
+    shape: Shape,
     origin: Origin,
     ms: f64,
     resources: Resources,
@@ -99,7 +100,8 @@ impl PreparedPart {
             let columns = store.columns(part, pipeline)?;
             let code = tuple_code(plan, index)?;
             let types: Vec<&ColumnType> = columns.iter().map(|column| column.column.column_type()).collect();
-            let shape = Shape::new(options, types.first().map_or(1024, |column| column.tile_size))?;
+            let tile_size = types.first().map_or(1024, |column| column.tile_size);
+            let shape = Shape::new(options, tile_size)?;
             let tile_count = columns.first().map_or(0, |column| column.tile_count);
             let ranges: Vec<_> = columns.iter().map(|column| column.ranges.as_deref()).collect();
             let tile_list =
@@ -152,17 +154,22 @@ impl PreparedPart {
         for pipeline in &self.pipelines {
             let program = programs.get(pipeline.source.as_str()).ok_or_else(missing)?;
             let kernel = program.kernel(device, "pipeline")?;
-            let resources = kernel.resources(pipeline.shape.threads_per_block)?;
+            let mut shape = pipeline.shape;
+            if shape.fits {
+                shape.threads_per_block = kernel.most_threads()?;
+            }
+            let resources = kernel.resources(shape.threads_per_block)?;
             if resources.blocks_per_multiprocessor == 0 {
                 return Err(QueryError::Options {
                     reason: format!(
                         "a thread block of {} threads needs more registers ({} a thread) or shared memory ({} bytes) than a multiprocessor has: use fewer threads_per_block",
-                        pipeline.shape.threads_per_block, resources.registers, resources.shared_bytes
+                        shape.threads_per_block, resources.registers, resources.shared_bytes
                     ),
                 });
             }
             compiled.push(Compiled {
                 kernel,
+                shape,
                 origin: program.origin(),
                 ms: program.milliseconds(),
                 resources,
@@ -177,6 +184,7 @@ impl PreparedPart {
         }
         self.compact = Some((compact, kernel));
         for (pipeline, compiled) in self.pipelines.iter_mut().zip(compiled) {
+            pipeline.shape = compiled.shape;
             pipeline.compiled = Some(compiled);
         }
         self.lay_out(plan, placement)

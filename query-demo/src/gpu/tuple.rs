@@ -9,12 +9,16 @@ use crate::gpu::expression::{Expressions, Width, fits_window};
 use crate::gpu::uses::{Stage, Uses, stages};
 use crate::gpu::words::{BitSet, TablePart, Word};
 use crate::plan::{
-    Aggregate, Build, Field, GroupKey, Groups, Index, Plan, Predicate, Probe, ProbeKind, Range, Sink, Value,
-    WordValue,
+    Aggregate, Build, Field, GroupKey, Groups, Index, Pipeline, Plan, Predicate, Probe, ProbeKind, Range,
+    Sink, Value, WordValue,
 };
 
-/// Groups whose words take no more bytes than this are kept in a thread block's shared memory.
-pub const SHARED_GROUP_BYTES: u64 = 8 << 10;
+/// Groups whose words take no more bytes than this are kept in a thread block's shared memory, in several copies if there is room.
+const FEW_GROUP_BYTES: u64 = 8 << 10;
+/// So are these, once.
+const MANY_GROUP_BYTES: u64 = 32 << 10;
+/// Of a larger table in which most keys find nothing, the keys' bits are asked first, which are a fraction of its entries and nearer; entries are fetched for what the other steps have left.
+const LATE_TABLE_BYTES: u64 = 64 << 10;
 
 /// The kernel of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +51,13 @@ pub fn tuple_code(plan: &Plan, index: usize) -> Result<TupleCode, QueryError> {
         words.extend((0..3).map(|word| Word::Column { input, word }));
     }
     let stages = stages(&pipeline.steps);
+    let late: Vec<bool> =
+        (0..pipeline.probes().count()).map(|probe| is_late(plan, pipeline, probe)).collect();
     let mut writer = Writer {
         out: Expressions { plan, pipeline, words, sets: Vec::new() },
         index,
-        uses: Uses::of(pipeline, &stages),
+        uses: Uses::of(pipeline, &stages, &late),
+        late,
         before: String::new(),
         body: String::new(),
         after: String::new(),
@@ -70,6 +77,8 @@ struct Writer<'p> {
     out: Expressions<'p>,
     index: usize,
     uses: Uses,
+    /// The probes whose entries are fetched late.
+    late: Vec<bool>,
     /// Before the loop over tiles, in it, and behind it.
     before: String,
     body: String,
@@ -87,6 +96,18 @@ impl Writer<'_> {
                 Words::CAPACITY
             )));
         }
+        let used = self.uses.inputs.iter().enumerate();
+        let inputs: Vec<usize> =
+            used.filter(|(_, stages)| !stages.is_empty()).map(|(input, _)| input).collect();
+        let (mut first, mut now, mut next) = (String::new(), String::new(), String::new());
+        for &input in &inputs {
+            let place = INPUTS + 3 * input;
+            // Writing to a String cannot fail.
+            let _ =
+                writeln!(first, "  Input{input}::At next{input} = tiles.at<Input{input}>(words + {place});");
+            let _ = writeln!(now, "    const Input{input}::At at{input} = next{input};");
+            let _ = writeln!(next, "    next{input} = tiles.at<Input{input}>(words + {place});");
+        }
         let Self { before, body, after, .. } = &self;
         let table = printable(&self.out.pipeline.table);
         let text = format!(
@@ -101,16 +122,19 @@ impl Writer<'_> {
              \x20 Places& places = memory.places(threadIdx.x / Group::size, words[{STAGE}]);\n\
              \x20 State* state = pointer<State>(words[{STATE}]);\n\
              {before}\
-             \x20 for (Tiles<Group, THREADS> tiles(words + {TILES}, words + {INPUTS}); tiles.left(); tiles.next()) {{\n\
-             \x20   const u32 tile = tiles.tile();\n\
-             \x20   u32 rows = tiles.rows<ITEMS>(group, tile);\n\
+             \x20 Tiles<Group, THREADS> tiles(words + {TILES}, words + {INPUTS});\n\
+             {first}\
+             \x20 while (tiles.left()) {{\n\
+             \x20   const u32 tile = tiles.tile;\n\
+             \x20   u32 rows = tiles.rows<ITEMS>(group);\n\
+             {now}\
+             \x20   tiles.next();\n\
+             {next}\
              {body}\
              \x20 }}\n\
              {after}\
              }}\n"
         );
-        let used = self.uses.inputs.iter().enumerate();
-        let inputs = used.filter(|(_, span)| span.is_some()).map(|(input, _)| input).collect();
         Ok(TupleCode { text, words: self.out.words, sets: self.out.sets, inputs })
     }
 
@@ -130,39 +154,46 @@ impl Writer<'_> {
         let _ = writeln!(self.after, "  {line}");
     }
 
-    /// Loads the inputs that `stage` is the first to need: those that stay, or those that only it needs.
-    fn load(&mut self, stage: usize, indent: usize, stays: bool) {
+    /// Loads the inputs that `stage` looks at.
+    fn load(&mut self, stage: usize, indent: usize) {
         for input in 0..self.uses.inputs.len() {
-            let span = self.uses.inputs.get(input).copied().flatten();
-            if span.is_none_or(|(first, last)| first != stage || (last > stage) != stays) {
-                continue;
+            if self.uses.inputs.get(input).is_some_and(|stages| stages.contains(&stage)) {
+                self.load_input(input, stage, indent);
             }
-            let name =
-                self.out.pipeline.inputs.get(input).map(|input| printable(&input.name)).unwrap_or_default();
-            let place = INPUTS + 3 * input;
-            self.line(indent, &format!("Input{input} input{input};  // {name}"));
-            self.line(
-                indent,
-                &format!("input{input}.load(group, words + {place}, tile, scratch, places.input{input});"),
-            );
         }
     }
 
+    fn load_input(&mut self, input: usize, stage: usize, indent: usize) {
+        let is_first = self.uses.inputs.get(input).and_then(|stages| stages.first()) == Some(&stage);
+        let call = if is_first { "load" } else { "again" };
+        let name =
+            self.out.pipeline.inputs.get(input).map(|input| printable(&input.name)).unwrap_or_default();
+        let place = INPUTS + 3 * input;
+        self.line(indent, &format!("Input{input} input{input};  // {name}"));
+        self.line(
+            indent,
+            &format!(
+                "input{input}.{call}(group, words + {place}, tile, at{input}, scratch, places.input{input});"
+            ),
+        );
+    }
+
     fn stage(&mut self, number: usize, stage: &Stage<'_>) -> Result<(), QueryError> {
-        self.load(number, 0, true);
-        if let Stage::Probe(probe, of) = stage {
-            self.entries(number, *probe, of, 0, true);
+        self.fetch(number)?;
+        if let Stage::Probe(probe, of) = stage
+            && self.fetches(*probe)
+        {
+            self.declare_entries(*probe, of);
         }
         self.declare_index(number);
         self.line(0, "{");
-        self.load(number, 1, false);
+        self.load(number, 1);
         match stage {
             Stage::Filter(predicate) => {
                 let rows = self.rows_where(predicate)?;
                 self.line(1, &format!("rows = {rows};"));
             }
             Stage::Probe(probe, of) => {
-                self.entries(number, *probe, of, 1, false);
                 self.probe(number == 0, *probe, of)?;
             }
         }
@@ -192,14 +223,47 @@ impl Writer<'_> {
         }
     }
 
-    /// Declares what `probe` finds where stages look at it: those behind this one as well, or only this one.
-    fn entries(&mut self, stage: usize, number: usize, probe: &Probe, indent: usize, stay: bool) {
-        let span = self.uses.probes.get(number).copied().flatten();
-        if span.is_none_or(|(_, last)| (last > stage) != stay) {
-            return;
+    /// Fetches, for the rows that are left, the entries of late probes that `stage` is the first to look at.
+    fn fetch(&mut self, stage: usize) -> Result<(), QueryError> {
+        let pipeline = self.out.pipeline;
+        for (number, probe) in pipeline.probes().enumerate() {
+            let first = self.uses.probes.get(number).and_then(|stages| stages.first());
+            if !self.is_late(number) || first != Some(&stage) {
+                continue;
+            }
+            let narrow = fits_window(self.out.range(&probe.key), self.table(probe)?.domain);
+            let key = self.out.value(&probe.key, narrow)?;
+            self.declare_entries(number, probe);
+            self.line(0, "{");
+            let mut inputs = Vec::new();
+            probe.key.visit(&mut |variable| inputs.extend(input_of(variable)));
+            inputs.sort_unstable();
+            inputs.dedup();
+            inputs.into_iter().for_each(|input| self.load_input(input, stage, 1));
+            self.line(
+                1,
+                &format!(
+                    "rows &= table{number}.find<ITEMS, false>(rows, [&](u32 i) {{ return {key}; }}, entry{number});"
+                ),
+            );
+            self.line(0, "}");
         }
+        Ok(())
+    }
+
+    /// Whether the stage of a probe itself fetches what is found.
+    fn fetches(&self, probe: usize) -> bool {
+        !self.is_late(probe) && self.uses.probes.get(probe).is_some_and(|stages| !stages.is_empty())
+    }
+
+    fn is_late(&self, probe: usize) -> bool {
+        self.late.get(probe).copied().unwrap_or(false)
+    }
+
+    /// Declares what rows find in the table of `probe`.
+    fn declare_entries(&mut self, number: usize, probe: &Probe) {
         let wide = self.table(probe).is_ok_and(|build| build.entry_width == 64);
-        self.line(indent, &format!("{} entry{number}[ITEMS];", name_of(!wide)));
+        self.line(0, &format!("{} entry{number}[ITEMS];", name_of(!wide)));
     }
 
     fn probe(&mut self, every: bool, number: usize, probe: &Probe) -> Result<(), QueryError> {
@@ -226,10 +290,16 @@ impl Writer<'_> {
             valid => self.rows_where(valid)?,
         };
         let key = self.out.value(&probe.key, narrow)?;
-        let looked_at = self.uses.probes.get(number).copied().flatten().is_some();
-        let call = if looked_at { "find" } else { "has" };
-        let entries = if looked_at { format!(", entry{number}") } else { String::new() };
-        self.line(1, &format!("const u32 found = table{number}.{call}<ITEMS, {every}>({rows}, [&](u32 i) {{ return {key}; }}{entries});"));
+        let (call, entries) =
+            if self.fetches(number) { ("find", format!(", entry{number}")) } else { ("has", String::new()) };
+        let asked = if self.is_late(number) {
+            let place = self.out.words(&[part(TablePart::Seen), part(TablePart::State), min]);
+            self.line_before(&format!("const BitTable<{key_name}> keys{number}(words + {place});"));
+            "keys"
+        } else {
+            "table"
+        };
+        self.line(1, &format!("const u32 found = {asked}{number}.{call}<ITEMS, {every}>({rows}, [&](u32 i) {{ return {key}; }}{entries});"));
         let sign = if probe.kind == ProbeKind::Anti { "~" } else { "" };
         self.line(1, &format!("rows &= {sign}found;"));
         Ok(())
@@ -343,7 +413,8 @@ impl Writer<'_> {
     }
 
     fn build(&mut self, build: &Build, stage: usize) -> Result<(), QueryError> {
-        self.load(stage, 0, false);
+        self.fetch(stage)?;
+        self.load(stage, 0);
         let part = |part| Word::Table { pipeline: self.index, part };
         let (entry_width, unique) = (build.entry_width, build.unique);
         let (kind, words) = match (build.index, entry_width) {
@@ -399,7 +470,8 @@ impl Writer<'_> {
     }
 
     fn aggregate(&mut self, aggregate: &Aggregate, stage: usize) -> Result<(), QueryError> {
-        self.load(stage, 0, false);
+        self.fetch(stage)?;
+        self.load(stage, 0);
         self.declare_index(stage);
         self.keys(stage, 0)?;
         match aggregate.groups {
@@ -410,7 +482,8 @@ impl Writer<'_> {
                 let slots = self.out.word(Word::GroupSlots);
                 self.line_before(&format!("HashGroups keys(words[{keys}], words[{slots}], state);"));
                 let groups = self.out.word(Word::Groups);
-                self.line_before(&format!("GlobalGroups groups(words[{groups}]);"));
+                self.line_before("GlobalGroups<1>::Memory shared;");
+                self.line_before(&format!("GlobalGroups<1> groups(shared, pointer<u64>(words[{groups}]));"));
                 self.line(0, "rows = keys.locate<ITEMS>(rows, index);");
                 self.add_rows(aggregate, aggregate.words.len() as u64, 1)
             }
@@ -426,14 +499,14 @@ impl Writer<'_> {
             let most = aggregate.words.iter().zip(0_u32..).filter(|(word, _)| !word.value.adds());
             let most: u64 = most.map(|(_, number)| 1 << number).sum();
             let count = self.out.number(words, true);
-            self.line_before(&format!("__shared__ SharedGroups<{capacity}, {copies}>::Memory shared;"));
-            self.line_before(&format!("SharedGroups<{capacity}, {copies}> groups(shared);"));
-            self.line_after(&format!(
-                "groups.leave<{each}, {most:#x}ull>(pointer<u64>(words[{groups}]), {count});"
-            ));
+            self.line_before(&format!("using Groups = DenseGroups<{capacity}, {copies}, sizeof(Memory)>;"));
+            self.line_before("__shared__ Groups::Memory shared;");
+            self.line_before(&format!("Groups groups(shared, pointer<u64>(words[{groups}]));"));
+            self.line_after(&format!("groups.leave<{each}, {most:#x}ull>({count});"));
             return self.add_rows(aggregate, 1, 8 * copies);
         }
-        self.line_before(&format!("GlobalGroups groups(words[{groups}]);"));
+        self.line_before("GlobalGroups<1>::Memory shared;");
+        self.line_before(&format!("GlobalGroups<1> groups(shared, pointer<u64>(words[{groups}]));"));
         self.add_rows(aggregate, 1, 1)
     }
 
@@ -522,8 +595,8 @@ impl SharedGroups {
         let words = slots.saturating_mul(aggregate.words.len() as u64);
         // Few sizes, so that a query with other groups needs no other code.
         let capacity = words.checked_next_power_of_two()?.max(32);
-        let fits = capacity <= SHARED_GROUP_BYTES / 8 && aggregate.words.len() <= 64;
-        fits.then(|| Self { capacity, copies: (SHARED_GROUP_BYTES / 8 / capacity).min(32) })
+        let fits = capacity <= MANY_GROUP_BYTES / 8 && aggregate.words.len() <= 64;
+        fits.then(|| Self { capacity, copies: (FEW_GROUP_BYTES / 8 / capacity).clamp(1, 32) })
     }
 }
 
@@ -534,6 +607,25 @@ fn index_scale(aggregate: &Aggregate) -> u64 {
         (Some(shared), _) => each * 8 * shared.copies,
         (None, Groups::Dense { .. }) => each,
         _ => 1,
+    }
+}
+
+/// Whether what a probe finds is fetched only when it is looked at.
+fn is_late(plan: &Plan, pipeline: &Pipeline, probe: usize) -> bool {
+    let of = pipeline.probes().nth(probe);
+    let (Some(of), Some(build)) = (of, plan.probed(pipeline, probe)) else { return false };
+    let kept = plan.pipelines.get(of.build).and_then(|builds| builds.kept.last()).copied();
+    let bytes = build.domain.span().saturating_add(1).saturating_mul(build.entry_width.into()) / 8;
+    let mut by_inputs = true;
+    of.key.visit(&mut |variable| by_inputs &= input_of(variable).is_some());
+    let is_table = build.index == Index::Direct && build.entry_width > 1 && of.kind == ProbeKind::Inner;
+    is_table && by_inputs && kept.is_some_and(|kept| kept <= 500_000) && bytes >= LATE_TABLE_BYTES
+}
+
+fn input_of(variable: &Value) -> Option<usize> {
+    match variable {
+        Value::Input(input) => Some(*input),
+        _ => None,
     }
 }
 

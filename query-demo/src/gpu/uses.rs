@@ -1,4 +1,4 @@
-//! When a pipeline needs what: which stage loads an input, which is the last to look at it, and where each part of the groups' key is known.
+//! When a pipeline needs what: which stages look at an input, which at what a probe found, and where each part of the groups' key is known.
 
 use crate::plan::{GroupKey, Pipeline, Predicate, Probe, Sink, Step, Value};
 
@@ -101,30 +101,35 @@ impl Needs {
     }
 }
 
-/// First and last stage that needs something; the sink is the stage behind all.
-pub type Span = (usize, usize);
-
-/// When what is needed; `None` where nothing needs it.
+/// When what is needed: stages in order, of which the sink is the last; none where nothing needs it.
 #[derive(Debug)]
 pub struct Uses {
     /// Of each input.
-    pub inputs: Vec<Option<Span>>,
+    pub inputs: Vec<Vec<usize>>,
     /// Of the entries that each probe found.
-    pub probes: Vec<Option<Span>>,
+    pub probes: Vec<Vec<usize>>,
     /// The stage after which each part of the groups' key is known.
     pub keys: Vec<usize>,
 }
 
 impl Uses {
-    /// The uses of `pipeline`, whose steps are `stages`.
+    /// The uses of `pipeline`, whose steps are `stages`. What probes that are `late` find is fetched only when a later stage looks at it.
     #[must_use]
-    pub fn of(pipeline: &Pipeline, stages: &[Stage<'_>]) -> Self {
+    pub fn of(pipeline: &Pipeline, stages: &[Stage<'_>], late: &[bool]) -> Self {
         let sink = stages.len();
         let mut needs: Vec<Needs> = stages.iter().map(Needs::of_stage).collect();
         needs.push(Needs::of_sink(&pipeline.sink));
-        let probed_at = |probe: usize| {
-            stages.iter().position(|stage| matches!(stage, Stage::Probe(number, _) if *number == probe))
-        };
+        // The stage at which each probe's entries are known.
+        let known_at: Vec<usize> = (0..pipeline.probes().count())
+            .map(|probe| {
+                let of_probe =
+                    |stage: &Stage<'_>| matches!(stage, Stage::Probe(number, _) if *number == probe);
+                let looks = |needs: &Needs| needs.probes.contains(&probe);
+                let is_late = late.get(probe).copied().unwrap_or(false);
+                if is_late { needs.iter().position(looks) } else { stages.iter().position(of_probe) }
+                    .unwrap_or(sink)
+            })
+            .collect();
         let mut keys = Vec::new();
         let group_keys = match &pipeline.sink {
             Sink::Aggregate(aggregate) => aggregate.keys.as_slice(),
@@ -136,7 +141,7 @@ impl Uses {
             // An input is there from the first stage that needs it on.
             let first =
                 |input: &usize| needs.iter().position(|needs| needs.inputs.contains(input)).unwrap_or(sink);
-            let probes = of_key.probes.iter().map(|&probe| probed_at(probe).unwrap_or(sink));
+            let probes = of_key.probes.iter().map(|&probe| known_at.get(probe).copied().unwrap_or(sink));
             let known = of_key.inputs.iter().map(first).chain(probes).max().unwrap_or(sink);
             if let Some(stage) = needs.get_mut(known) {
                 stage.inputs.extend(&of_key.inputs);
@@ -144,14 +149,15 @@ impl Uses {
             }
             keys.push(known);
         }
-        let span =
-            |has: &dyn Fn(&Needs) -> bool| Some((needs.iter().position(has)?, needs.iter().rposition(has)?));
+        let stages_with = |has: &dyn Fn(&Needs) -> bool| -> Vec<usize> {
+            needs.iter().enumerate().filter(|(_, needs)| has(needs)).map(|(stage, _)| stage).collect()
+        };
         Self {
             inputs: (0..pipeline.inputs.len())
-                .map(|input| span(&|needs| needs.inputs.contains(&input)))
+                .map(|input| stages_with(&|needs| needs.inputs.contains(&input)))
                 .collect(),
             probes: (0..pipeline.probes().count())
-                .map(|probe| span(&|needs| needs.probes.contains(&probe)))
+                .map(|probe| stages_with(&|needs| needs.probes.contains(&probe)))
                 .collect(),
             keys,
         }

@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::scan::Tables;
 
 /// Shapes that are tried: threads a thread block, and thread blocks that a multiprocessor must be able to hold.
-const CANDIDATES: [(u32, u32); 6] = [(128, 3), (128, 4), (128, 6), (128, 8), (256, 2), (256, 4)];
+const CANDIDATES: [(u32, u32); 6] = [(512, 1), (768, 1), (256, 2), (256, 3), (128, 4), (128, 6)];
 /// Runs of which the fastest counts.
 const RUNS: usize = 3;
 

@@ -86,7 +86,11 @@ impl ShimQuery {
                 columns.push(HostColumn { column_type: tiles.column_type().clone(), words });
             }
             let code = tuple_code(plan, index)?;
-            let shape = Shape::new(options, tile_size)?;
+            let mut shape = Shape::new(options, tile_size)?;
+            if std::mem::take(&mut shape.fits) {
+                // Nothing asks the compiled kernel for its threads.
+                shape.threads_per_block = 128;
+            }
             let ranges: Vec<_> = ranges.iter().map(Option::as_deref).collect();
             let tile_list = tile_list(pipeline, tile_count, &ranges);
             query.tiles_skipped += tile_list.as_ref().map_or(0, |list| tile_count as usize - list.len());

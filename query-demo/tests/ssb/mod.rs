@@ -49,7 +49,16 @@ fn dimension(table: &str, key: Input, kept: Option<Input>, filter: Option<(Input
     }
     let key = Value::Input(0);
     let build = Build { key, key_name, domain, index: Index::Direct, unique: true, fields, entry_width };
-    Pipeline { table: table.to_owned(), rows: 0, inputs, steps, sets: Vec::new(), sink: Sink::Build(build) }
+    let kept = vec![200_000; steps.len()];
+    Pipeline {
+        table: table.to_owned(),
+        rows: 0,
+        inputs,
+        steps,
+        kept,
+        sets: Vec::new(),
+        sink: Sink::Build(build),
+    }
 }
 
 fn date(kept: Option<Input>, filter: Option<(Input, i64, i64)>) -> Pipeline {
@@ -84,7 +93,8 @@ fn groups(fields: &[(usize, i64, i64)], words: Vec<Word>) -> Aggregate {
 
 fn lineorder(inputs: Vec<Input>, steps: Vec<Step>, aggregate: Aggregate) -> Pipeline {
     let sink = Sink::Aggregate(aggregate);
-    Pipeline { table: "lineorder".to_owned(), rows: 0, inputs, steps, sets: Vec::new(), sink }
+    let kept = vec![200_000; steps.len()];
+    Pipeline { table: "lineorder".to_owned(), rows: 0, inputs, steps, kept, sets: Vec::new(), sink }
 }
 
 fn order_date() -> Input {

@@ -37,6 +37,7 @@ impl<'c> Builder<'c> {
             rows: relation.table.row_count(),
             inputs: Vec::new(),
             steps: Vec::new(),
+            kept: Vec::new(),
             sets: Vec::new(),
             // Replaced by `sink`.
             sink: Sink::Aggregate(crate::plan::Aggregate {
@@ -77,6 +78,7 @@ impl<'c> Builder<'c> {
             self.left.insert(*input, Range { min: range.min.max(*low), max: range.max.min(*high) });
         }
         self.pipeline.steps.push(step);
+        self.pipeline.kept.push(millionths(self.kept));
     }
 
     /// Adds a step for each condition, the most selective first.
@@ -271,4 +273,9 @@ fn by_column(exprs: &[&Expr]) -> Vec<Expr> {
         }
     }
     joined.into_iter().map(|(_, expr)| expr).collect()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a million")]
+fn millionths(fraction: f64) -> u32 {
+    (fraction.clamp(0.0, 1.0) * 1e6) as u32
 }
