@@ -49,7 +49,7 @@ pub fn compile(
     tables: &Tables,
     state: &Arc<SessionState>,
 ) -> Result<Compiled, QueryError> {
-    let (tail, aggregate) = tail::split(logical)?;
+    let (tail, aggregate) = tail::split(logical, state)?;
     let (plan, output) = planner::plan(aggregate, tables, state)?;
     Ok(Compiled { plan, output, tail })
 }

@@ -177,7 +177,7 @@ impl Session {
         let (logical, state) = self.logical_plan(sql)?;
         let compiled = front::compile(&logical, &self.tables, &state);
         let plan_ms = milliseconds(start);
-        let ran = compiled.and_then(|compiled| self.run(compiled, &state, options));
+        let ran = compiled.and_then(|compiled| self.run(compiled, options));
         let demanded = matches!(options.device, DeviceChoice::Cuda(_));
         let mut result = match ran {
             Err(QueryError::Unsupported { construct }) if !demanded => self.fall_back(logical, construct)?,
@@ -191,16 +191,11 @@ impl Session {
         Ok(result)
     }
 
-    fn run(
-        &self,
-        compiled: Compiled,
-        state: &SessionState,
-        options: &QueryOptions,
-    ) -> Result<QueryResult, QueryError> {
+    fn run(&self, compiled: Compiled, options: &QueryOptions) -> Result<QueryResult, QueryError> {
         let mut profile = QueryProfile::default();
         let (groups, engine) = self.groups(&compiled.plan, options, &mut profile)?;
         let start = Instant::now();
-        let batch = compiled.tail.run(compiled.output.batch(&groups)?, state)?;
+        let batch = compiled.tail.run(compiled.output.batch(&groups)?)?;
         profile.result_ms = milliseconds(start);
         Ok(QueryResult { batch, engine, plan: Some(compiled.plan), profile })
     }
@@ -210,7 +205,7 @@ impl Session {
     /// # Errors
     /// A value that does not fit its SQL type, or an expression that fails on one.
     pub fn finish(&self, compiled: &Compiled, groups: &GroupWords) -> Result<RecordBatch, QueryError> {
-        compiled.tail.run(compiled.output.batch(groups)?, &self.context.state())
+        compiled.tail.run(compiled.output.batch(groups)?)
     }
 
     /// Runs the pipelines where `options` say.

@@ -1,49 +1,93 @@
-//! What a query does with its groups: projection, HAVING, sort, limit. There are few rows by then, so DataFusion's expressions evaluate them, one node of the logical plan after the other.
+//! What a query does with its groups: projection, HAVING, sort, limit. There are few rows by then, so DataFusion's expressions evaluate them, one node of the logical plan after the other. They are made once, with
+//! the plan: making one takes longer than evaluating it.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices, take_record_batch};
-use arrow::datatypes::Schema;
-use datafusion::common::DFSchema;
+use arrow::datatypes::SchemaRef;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::logical_plan::{Aggregate, FetchType, SkipType};
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_expr::PhysicalExpr;
 
 use crate::QueryError;
 
-/// The nodes above a query's aggregation, the lowest first.
+/// What is done with a query's groups, in order.
 #[derive(Debug, Default)]
 pub struct Tail {
-    nodes: Vec<LogicalPlan>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// Columns of this schema.
+    Project(Vec<Arc<dyn PhysicalExpr>>, SchemaRef),
+    /// The same columns under other names.
+    Rename(SchemaRef),
+    /// Rows for which it holds.
+    Filter(Arc<dyn PhysicalExpr>),
+    /// Rows in this order; if a number is given, the first so many.
+    Sort(Vec<(Arc<dyn PhysicalExpr>, SortOptions)>, Option<usize>),
+    /// Rows behind the first so many; if a second number is given, at most so many.
+    Limit(usize, Option<usize>),
 }
 
 /// Splits a logical plan at its topmost aggregation.
 ///
 /// # Errors
 /// There is none, or there is something above it that [`Tail::run`] cannot do.
-pub fn split(plan: &LogicalPlan) -> Result<(Tail, &Aggregate), QueryError> {
-    let mut nodes = Vec::new();
+pub fn split<'p>(plan: &'p LogicalPlan, state: &SessionState) -> Result<(Tail, &'p Aggregate), QueryError> {
+    let mut steps = Vec::new();
     let mut plan = plan;
     loop {
-        let input = match plan {
+        let (step, input) = match plan {
             LogicalPlan::Aggregate(aggregate) => {
-                nodes.reverse();
-                return Ok((Tail { nodes }, aggregate));
+                steps.reverse();
+                return Ok((Tail { steps }, aggregate));
             }
-            LogicalPlan::Projection(node) => &node.input,
-            LogicalPlan::Filter(node) => &node.input,
-            LogicalPlan::Sort(node) => &node.input,
-            LogicalPlan::Limit(node) => &node.input,
-            LogicalPlan::SubqueryAlias(node) => &node.input,
+            LogicalPlan::Projection(node) => {
+                let exprs = node.expr.iter().map(|expr| physical(expr, &node.input, state));
+                let step = Step::Project(exprs.collect::<Result<_, _>>()?, schema(plan));
+                (step, &node.input)
+            }
+            LogicalPlan::Filter(node) => {
+                (Step::Filter(physical(&node.predicate, &node.input, state)?), &node.input)
+            }
+            LogicalPlan::Sort(node) => {
+                let keys = node.expr.iter().map(|key| {
+                    let options = SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
+                    Ok((physical(&key.expr, &node.input, state)?, options))
+                });
+                (Step::Sort(keys.collect::<Result<_, QueryError>>()?, node.fetch), &node.input)
+            }
+            LogicalPlan::Limit(node) => match (node.get_skip_type()?, node.get_fetch_type()?) {
+                (SkipType::Literal(skip), FetchType::Literal(fetch)) => {
+                    (Step::Limit(skip, fetch), &node.input)
+                }
+                _ => return Err(QueryError::unsupported("a LIMIT that is not a number")),
+            },
+            LogicalPlan::SubqueryAlias(node) => (Step::Rename(schema(plan)), &node.input),
             LogicalPlan::TableScan(_) | LogicalPlan::Join(_) => {
                 return Err(QueryError::unsupported("a query without an aggregate"));
             }
             other => return Err(QueryError::unsupported(node_name(other))),
         };
-        nodes.push(plan.clone());
+        steps.push(step);
         plan = input;
     }
+}
+
+fn schema(plan: &LogicalPlan) -> SchemaRef {
+    Arc::new(plan.schema().as_arrow().clone())
+}
+
+fn physical(
+    expr: &Expr,
+    input: &LogicalPlan,
+    state: &SessionState,
+) -> Result<Arc<dyn PhysicalExpr>, QueryError> {
+    Ok(state.create_physical_expr(expr.clone(), input.schema())?)
 }
 
 /// A node of a logical plan in words.
@@ -63,70 +107,52 @@ pub fn node_name(plan: &LogicalPlan) -> String {
 }
 
 impl Tail {
-    /// Runs the nodes on `groups`, the aggregation's result.
+    /// Runs the steps on `groups`, the aggregation's result.
     ///
     /// # Errors
     /// An expression that fails on a value, as a division by zero does.
-    pub fn run(&self, groups: RecordBatch, state: &SessionState) -> Result<RecordBatch, QueryError> {
-        self.nodes.iter().try_fold(groups, |batch, node| run(node, batch, state))
+    pub fn run(&self, groups: RecordBatch) -> Result<RecordBatch, QueryError> {
+        self.steps.iter().try_fold(groups, |batch, step| step.run(&batch))
     }
 }
 
-fn run(node: &LogicalPlan, batch: RecordBatch, state: &SessionState) -> Result<RecordBatch, QueryError> {
-    match node {
-        LogicalPlan::Projection(node) => {
-            let columns: Result<Vec<_>, QueryError> =
-                node.expr.iter().map(|expr| evaluate(expr, node.input.schema(), &batch, state)).collect();
-            with_schema(node.schema.as_arrow(), columns?, batch.num_rows())
-        }
-        LogicalPlan::SubqueryAlias(node) => {
-            with_schema(node.schema.as_arrow(), batch.columns().to_vec(), batch.num_rows())
-        }
-        LogicalPlan::Filter(node) => {
-            let kept = evaluate(&node.predicate, node.input.schema(), &batch, state)?;
-            let kept = arrow::array::as_boolean_array(&kept);
-            Ok(filter_record_batch(&batch, kept)?)
-        }
-        LogicalPlan::Sort(node) => {
-            let columns: Result<Vec<SortColumn>, QueryError> = node
-                .expr
-                .iter()
-                .map(|key| {
-                    let options = SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
-                    let values = evaluate(&key.expr, node.input.schema(), &batch, state)?;
-                    Ok(SortColumn { values, options: Some(options) })
-                })
-                .collect();
-            let order = lexsort_to_indices(&columns?, node.fetch)?;
-            Ok(take_record_batch(&batch, &order)?)
-        }
-        LogicalPlan::Limit(node) => match (node.get_skip_type()?, node.get_fetch_type()?) {
-            (SkipType::Literal(skip), FetchType::Literal(fetch)) => {
-                let skip = skip.min(batch.num_rows());
+impl Step {
+    fn run(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
+        match self {
+            Self::Project(exprs, schema) => {
+                let columns: Result<_, QueryError> =
+                    exprs.iter().map(|expr| evaluate(expr.as_ref(), batch)).collect();
+                with_schema(schema, columns?, batch.num_rows())
+            }
+            Self::Rename(schema) => with_schema(schema, batch.columns().to_vec(), batch.num_rows()),
+            Self::Filter(predicate) => {
+                let kept = evaluate(predicate.as_ref(), batch)?;
+                Ok(filter_record_batch(batch, arrow::array::as_boolean_array(&kept))?)
+            }
+            Self::Sort(keys, fetch) => {
+                let columns: Result<Vec<SortColumn>, QueryError> = keys
+                    .iter()
+                    .map(|(key, options)| {
+                        Ok(SortColumn { values: evaluate(key.as_ref(), batch)?, options: Some(*options) })
+                    })
+                    .collect();
+                let order = lexsort_to_indices(&columns?, *fetch)?;
+                Ok(take_record_batch(batch, &order)?)
+            }
+            Self::Limit(skip, fetch) => {
+                let skip = (*skip).min(batch.num_rows());
                 let rest = batch.num_rows() - skip;
                 Ok(batch.slice(skip, fetch.unwrap_or(rest).min(rest)))
             }
-            _ => Err(QueryError::unsupported("a LIMIT that is not a number")),
-        },
-        other => Err(QueryError::unsupported(node_name(other))),
+        }
     }
 }
 
-fn evaluate(
-    expr: &Expr,
-    schema: &DFSchema,
-    batch: &RecordBatch,
-    state: &SessionState,
-) -> Result<Arc<dyn Array>, QueryError> {
-    let expr = state.create_physical_expr(expr.clone(), schema)?;
+fn evaluate(expr: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<ArrayRef, QueryError> {
     Ok(expr.evaluate(batch)?.into_array(batch.num_rows())?)
 }
 
-fn with_schema(
-    schema: &Schema,
-    columns: Vec<Arc<dyn Array>>,
-    rows: usize,
-) -> Result<RecordBatch, QueryError> {
+fn with_schema(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, QueryError> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(Arc::new(schema.clone()), columns, &options)?)
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
