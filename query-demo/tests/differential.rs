@@ -1,7 +1,10 @@
-//! Random queries over random tables: the pipelines against DataFusion. `CB2T_QUERIES` says how many, `CB2T_SEED` where to begin.
+//! Random queries over random tables: the pipelines against DataFusion, and their kernels, run on the CPU under sanitizers, against the pipelines. `CB2T_QUERIES` says how many queries, at least a set of
+//! tables' worth; `CB2T_KERNELS` how many of these sets have their kernels run, too; `CB2T_SEED` where to begin.
 #![cfg(feature = "sql")]
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::panic, missing_docs)]
+#![allow(clippy::cast_possible_wrap, clippy::cast_sign_loss, clippy::print_stdout, dead_code)]
 
+mod gpu_shim;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/rows.rs"]
@@ -16,7 +19,9 @@ use arrow::array::{
     StringArray, UInt8Array,
 };
 use arrow_io::table::{Table, TableWriter, WriterOptions};
-use query_demo::{DeviceChoice, Engine, QueryError, QueryOptions, QueryResult, Session};
+use gpu_shim::{ShimQueries, ShimQuery, codec, sorted};
+use query_demo::gpu::{Options, Placement, Recode, ShapeOptions};
+use query_demo::{DeviceChoice, Engine, QueryError, QueryOptions, QueryResult, Session, cpu};
 use random::Random;
 use rows::rows;
 
@@ -303,15 +308,45 @@ fn number_of(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
+/// How the kernels of the n-th query run: placements, launch shapes and codecs by turns.
+fn options(number: usize) -> Options {
+    let recode = [Recode::Never, Recode::Slow, Recode::With(codec("flbp"))][number / 2 % 3];
+    let shape = ShapeOptions {
+        threads_per_block: Some([64, 128][number % 2]),
+        pack_indexes: number % 3 == 0,
+        ..ShapeOptions::default()
+    };
+    let placement = Placement::ALL[number % Placement::ALL.len()];
+    Options { placement, shape, recode, baseline: Some(codec("plain")), ..Options::default() }
+}
+
+/// Runs the kernels of queries that the pipelines have answered. False where there is no C++ compiler.
+fn kernels_agree(session: &Session, queries: &[String]) -> bool {
+    let compiled: Vec<_> = queries.iter().map(|sql| session.compile(sql).unwrap()).collect();
+    let shim = compiled
+        .iter()
+        .enumerate()
+        .map(|(number, query)| ShimQuery::new(&query.plan, session.tables(), &options(number)).unwrap());
+    let Some(program) = ShimQueries::compile(shim.collect()) else { return false };
+    for (number, (query, sql)) in compiled.iter().zip(queries).enumerate() {
+        let (expected, _) = cpu::run(&query.plan, session.tables()).unwrap();
+        let (found, _) = program.run(number, 1 + number as u64 % 2).unwrap();
+        assert_eq!(sorted(&found), sorted(&expected), "{sql}, with {:?}\n{}", options(number), query.plan);
+    }
+    true
+}
+
 #[test]
-fn pipelines_agree_with_datafusion() {
+fn pipelines_agree_with_datafusion_and_kernels_with_pipelines() {
     let (count, first) = (number_of("CB2T_QUERIES", 2000), number_of("CB2T_SEED", 1));
+    let (sets_with_kernels, mut kernels_compared) = (number_of("CB2T_KERNELS", 2), 0);
     let (mut compiled, mut elsewhere, mut too_wide, mut unanswered) = (0_u64, 0_u64, 0_u64, 0_u64);
     let options = QueryOptions { device: DeviceChoice::Cpu, ..QueryOptions::default() };
     for table in 0..count.div_ceil(QUERIES_A_TABLE) {
         let seed = first + table;
         let folder = tempfile::tempdir().unwrap();
         let session = session(folder.path(), seed);
+        let mut answered = Vec::new();
         let mut queries = Queries { random: Random::new(seed ^ 0x5EED), p: false, q: false };
         for _ in 0..QUERIES_A_TABLE {
             let sql = queries.query();
@@ -332,6 +367,7 @@ fn pipelines_agree_with_datafusion() {
                     assert_eq!(result.batch.schema().fields(), expected.schema().fields(), "{place}");
                     assert_eq!(rows(&result.batch), rows(&expected), "{place}\n{}", result.plan.unwrap());
                     compiled += 1;
+                    answered.push(sql);
                 }
                 Err(QueryError::TooWide { .. } | QueryError::ResultTooWide { .. }) => too_wide += 1,
                 // DataFusion refuses it, too: wrong SQL.
@@ -339,9 +375,12 @@ fn pipelines_agree_with_datafusion() {
                 Err(error) => panic!("{place}: {error}"),
             }
         }
+        if table < sets_with_kernels && kernels_agree(&session, &answered) {
+            kernels_compared += answered.len();
+        }
     }
     println!(
-        "{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide, {unanswered} that DataFusion fails on"
+        "{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide, {unanswered} that DataFusion fails on; the kernels of {kernels_compared} compared"
     );
     assert!(compiled * 2 > count, "only {compiled} of {count} queries were compiled");
 }
