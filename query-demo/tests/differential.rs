@@ -313,7 +313,7 @@ fn options(number: usize) -> Options {
     let recode = [Recode::Never, Recode::Slow, Recode::With(codec("flbp"))][number / 2 % 3];
     let shape = ShapeOptions {
         threads_per_block: Some([64, 128][number % 2]),
-        pack_indexes: number % 3 == 0,
+        pack_indexes: number.is_multiple_of(3),
         ..ShapeOptions::default()
     };
     let placement = Placement::ALL[number % Placement::ALL.len()];
