@@ -33,6 +33,7 @@ pub enum Origin {
 pub struct Kernel {
     device: Device,
     function: CudaFunction,
+    added_shared_bytes: u32,
 }
 
 /// What a kernel takes of a multiprocessor.
@@ -144,11 +145,25 @@ impl Program {
         let driver = GpuError::driver("finding a kernel");
         device.context.bind_to_thread().map_err(&driver)?;
         let function = self.module.load_function(name).map_err(driver)?;
-        Ok(Kernel { device: device.clone(), function })
+        Ok(Kernel { device: device.clone(), function, added_shared_bytes: 0 })
     }
 }
 
 impl Kernel {
+    /// The kernel, of which every launch adds `bytes` of shared memory to what it declares.
+    ///
+    /// # Errors
+    /// More than the device has for a thread block.
+    pub fn with_added_shared_memory(mut self, bytes: u32) -> Result<Self, GpuError> {
+        let driver = GpuError::driver("adding shared memory to a kernel");
+        self.device.context.bind_to_thread().map_err(&driver)?;
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let wanted = i32::try_from(bytes).unwrap_or(i32::MAX);
+        self.function.set_attribute(attribute, wanted).map_err(driver)?;
+        self.added_shared_bytes = bytes;
+        Ok(self)
+    }
+
     /// What it takes of a multiprocessor, in thread blocks of `threads_per_block`.
     ///
     /// # Errors
@@ -162,10 +177,14 @@ impl Kernel {
         Ok(Resources {
             registers: number(self.function.num_regs())?,
             local_bytes: number(self.function.local_size_bytes())?,
-            shared_bytes: number(self.function.shared_size_bytes())?,
+            shared_bytes: number(self.function.shared_size_bytes())? + self.added_shared_bytes,
             blocks_per_multiprocessor: self
                 .function
-                .occupancy_max_active_blocks_per_multiprocessor(threads_per_block, 0, None)
+                .occupancy_max_active_blocks_per_multiprocessor(
+                    threads_per_block,
+                    self.added_shared_bytes as usize,
+                    None,
+                )
                 .map_err(&driver)?,
         })
     }
@@ -220,7 +239,7 @@ impl Kernel {
         let config = LaunchConfig {
             grid_dim: (thread_blocks, 1, 1),
             block_dim: (threads_per_block, 1, 1),
-            shared_mem_bytes: 0,
+            shared_mem_bytes: self.added_shared_bytes,
         };
         // SAFETY: the caller's promise.
         unsafe { launch.launch(config) }.map(drop).map_err(GpuError::driver("launching a kernel"))

@@ -283,14 +283,13 @@ struct Codes {
   }
 };
 
-// `end`, but known only when the keys are: the compiler would else begin to look up the first before it has asked memory for the last, and wait many times instead of once. Every other key
-// tells enough: neighbours share what they are read from.
+// `end`, but known only when the keys are: the compiler would else begin to look up the first before it has asked memory for the last, and wait many times instead of once.
 template <u32 ITEMS, class KEY, class KEYS>
 __device__ __forceinline__ KEY after_keys(KEY end, KEYS key) {
 #if defined(__CUDA_ARCH__)
   KEY all = key(0);
 #pragma unroll
-  for (u32 i = 2; i < ITEMS; i += 2) all &= key(i);
+  for (u32 i = 1; i < ITEMS; i++) all &= key(i);
   // 0, as no grid here has a third dimension, which the compiler cannot know.
   return end | (all & static_cast<KEY>(gridDim.z - 1));
 #else
@@ -316,6 +315,39 @@ struct BitTable : Codes<KEY> {
       u32 word = 0;
       if (EVERY || (rows >> i & 1)) word = __ldg(from);
       found |= (word >> (code % 32) & 1) << i;
+    }
+    return rows & found;
+  }
+};
+
+// Shared memory that a launch adds to what its kernel declares, up to 64 KiB of it here.
+__device__ __forceinline__ u32* added_shared() {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ u32 added[];
+#else
+  static u32 added[1 << 14];
+#endif
+  return added;
+}
+
+// The same bits, copied to shared memory by each thread block: there a look-up for any row costs less than asking whether the row is left.
+template <class KEY>
+struct NearBitTable : Codes<KEY> {
+  const u32* bits;
+
+  // All threads, which have a barrier to pass before the first look-up. `near` has room for the bits of the whole domain.
+  __device__ __forceinline__ NearBitTable(const u64* words, u32* near) : Codes<KEY>(words), bits(near) {
+    const u32* from = pointer<const u32>(words[0]);
+    for (KEY word = threadIdx.x; word <= this->end / 32; word += blockDim.x) near[word] = from[word];
+  }
+  template <u32 ITEMS, bool, class KEYS>
+  __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
+    const KEY end = after_keys<ITEMS>(this->end, key);
+    u32 found = 0;
+#pragma unroll
+    for (u32 i = 0; i < ITEMS; i++) {
+      const KEY code = this->code(key(i), end);
+      found |= (bits[code / 32] >> (code % 32) & 1) << i;
     }
     return rows & found;
   }
@@ -506,11 +538,15 @@ struct Indexes {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) values[i] = 0;
   }
-  __device__ __forceinline__ void add(u32 i, T code, T stride) { values[i] += code * stride; }
+  // To the indexes of `rows`; those of rows that are gone may be anything.
+  template <class CODES>
+  __device__ __forceinline__ void add(u32, CODES code, T stride) {
+    all<ITEMS>([&](u32 i) { values[i] += code(i) * stride; });
+  }
   __device__ __forceinline__ T operator[](u32 i) const { return values[i]; }
 };
 
-// Those below 2^16, two in a register. Only rows that are left may be added to.
+// Those below 2^16, two in a register. A row that is gone could carry into its neighbour.
 template <u32 ITEMS>
 struct Indexes<u16, ITEMS> {
   u32 pairs[(ITEMS + 1) / 2];
@@ -519,7 +555,10 @@ struct Indexes<u16, ITEMS> {
 #pragma unroll
     for (u32 i = 0; i < (ITEMS + 1) / 2; i++) pairs[i] = 0;
   }
-  __device__ __forceinline__ void add(u32 i, u32 code, u32 stride) { pairs[i / 2] += code * (i % 2 == 0 ? stride : stride << 16); }
+  template <class CODES>
+  __device__ __forceinline__ void add(u32 rows, CODES code, u32 stride) {
+    each<ITEMS>(rows, [&](u32 i) { pairs[i / 2] += code(i) * (i % 2 == 0 ? stride : stride << 16); });
+  }
   __device__ __forceinline__ u32 operator[](u32 i) const { return i % 2 == 0 ? pairs[i / 2] & 0xffff : pairs[i / 2] >> 16; }
 };
 

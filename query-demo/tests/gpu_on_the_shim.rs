@@ -220,7 +220,8 @@ fn every_look_up_agrees() {
 fn large_tables_of_few_keys_are_looked_up_late() {
     let late = look_ups().into_iter().filter(|pipelines| {
         let plan = Plan { pipelines: pipelines.clone() };
-        tuple_code(&plan, 1).unwrap().text.contains("BitTable<u32> keys0")
+        let text = tuple_code(&plan, 1).unwrap().text;
+        text.contains("DirectTable<u32, u16> table0") && text.contains("BitTable<u32> keys0")
     });
     assert_eq!(late.count(), 2);
 }

@@ -153,7 +153,8 @@ impl PreparedPart {
         let mut compiled = Vec::new();
         for pipeline in &self.pipelines {
             let program = programs.get(pipeline.source.as_str()).ok_or_else(missing)?;
-            let kernel = program.kernel(device, "pipeline")?;
+            let added = u32::try_from(pipeline.code.near_bytes).unwrap_or(u32::MAX);
+            let kernel = program.kernel(device, "pipeline")?.with_added_shared_memory(added)?;
             let mut shape = pipeline.shape;
             if shape.fits {
                 shape.threads_per_block = kernel.most_threads()?;

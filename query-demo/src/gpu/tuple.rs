@@ -19,6 +19,8 @@ const FEW_GROUP_BYTES: u64 = 8 << 10;
 const MANY_GROUP_BYTES: u64 = 32 << 10;
 /// Of a larger table in which most keys find nothing, the keys' bits are asked first, which are a fraction of its entries and nearer; entries are fetched for what the other steps have left.
 const LATE_TABLE_BYTES: u64 = 64 << 10;
+/// The bits of tables' keys that a thread block copies to its shared memory, all tables' together.
+const NEAR_BYTES: u64 = 40 << 10;
 
 /// The kernel of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct TupleCode {
     pub sets: Vec<BitSet>,
     /// The inputs that it decodes.
     pub inputs: Vec<usize>,
+    /// Bytes of shared memory that a launch adds to what the kernel declares.
+    pub near_bytes: u64,
 }
 
 /// Places of the arguments that every pipeline has; three of each input follow.
@@ -58,6 +62,8 @@ pub fn tuple_code(plan: &Plan, index: usize) -> Result<TupleCode, QueryError> {
         index,
         uses: Uses::of(pipeline, &stages, &late),
         late,
+        near_bytes: 0,
+        added: Vec::new(),
         before: String::new(),
         body: String::new(),
         after: String::new(),
@@ -79,6 +85,9 @@ struct Writer<'p> {
     uses: Uses,
     /// The probes whose entries are fetched late.
     late: Vec<bool>,
+    near_bytes: u64,
+    /// The parts of the groups' key that are in the rows' indexes.
+    added: Vec<usize>,
     /// Before the loop over tiles, in it, and behind it.
     before: String,
     body: String,
@@ -109,6 +118,7 @@ impl Writer<'_> {
             let _ = writeln!(next, "    next{input} = tiles.at<Input{input}>(words + {place});");
         }
         let Self { before, body, after, .. } = &self;
+        let copied = if self.near_bytes > 0 { "  __syncthreads();\n" } else { "" };
         let table = printable(&self.out.pipeline.table);
         let text = format!(
             "// Scan of {table}.\n\
@@ -122,6 +132,7 @@ impl Writer<'_> {
              \x20 Places& places = memory.places(threadIdx.x / Group::size, words[{STAGE}]);\n\
              \x20 State* state = pointer<State>(words[{STATE}]);\n\
              {before}\
+             {copied}\
              \x20 Tiles<Group, THREADS> tiles(words + {TILES}, words + {INPUTS});\n\
              {first}\
              \x20 while (tiles.left()) {{\n\
@@ -135,7 +146,13 @@ impl Writer<'_> {
              {after}\
              }}\n"
         );
-        Ok(TupleCode { text, words: self.out.words, sets: self.out.sets, inputs })
+        Ok(TupleCode {
+            text,
+            words: self.out.words,
+            sets: self.out.sets,
+            inputs,
+            near_bytes: self.near_bytes,
+        })
     }
 
     /// A line of the loop's body.
@@ -197,7 +214,7 @@ impl Writer<'_> {
                 self.probe(number == 0, *probe, of)?;
             }
         }
-        self.keys(number, 1)?;
+        self.keys(number, 1, &|_| true)?;
         self.line(0, "}");
         self.line(0, "if (!any(group, rows)) continue;");
         Ok(())
@@ -247,6 +264,13 @@ impl Writer<'_> {
                 ),
             );
             self.line(0, "}");
+            // Parts of the key that need no more than this make room for what the next probe finds.
+            self.declare_index(stage);
+            self.keys(
+                stage,
+                0,
+                &|variable| matches!(variable, Value::Field { probe, .. } if *probe == number),
+            )?;
         }
         Ok(())
     }
@@ -272,19 +296,36 @@ impl Writer<'_> {
         let narrow = fits_window(self.out.range(&probe.key), domain);
         let part = |part| Word::Table { pipeline: probe.build, part };
         let min = Word::Value(domain.min.cast_unsigned());
-        let common = [part(TablePart::Entries), part(TablePart::State), min];
         let key_name = name_of(narrow);
         let table = match (index, entry_width) {
-            (Index::Direct, 1) => format!("BitTable<{key_name}>"),
-            (Index::Direct, _) => format!("DirectTable<{key_name}, u{entry_width}>"),
-            (Index::Hash { .. }, 1) => format!("HashTable<{key_name}, NoEntry>"),
-            (Index::Hash { .. }, _) => format!("HashTable<{key_name}, u{entry_width}>"),
+            // Beside it are its bits.
+            (Index::Direct, 1) => None,
+            (Index::Direct, _) => Some(format!("DirectTable<{key_name}, u{entry_width}>")),
+            (Index::Hash { .. }, 1) => Some(format!("HashTable<{key_name}, NoEntry>")),
+            (Index::Hash { .. }, _) => Some(format!("HashTable<{key_name}, u{entry_width}>")),
         };
-        let place = self.out.words(&common);
-        if let Index::Hash { .. } = index {
-            self.out.words(&[part(TablePart::Keys), part(TablePart::Slots)]);
+        if let Some(table) = &table {
+            let place = self.out.words(&[part(TablePart::Entries), part(TablePart::State), min]);
+            if let Index::Hash { .. } = index {
+                self.out.words(&[part(TablePart::Keys), part(TablePart::Slots)]);
+            }
+            self.line_before(&format!("const {table} table{number}(words + {place});"));
         }
-        self.line_before(&format!("const {table} table{number}(words + {place});"));
+        let by_bits = table.is_none() || self.is_late(number);
+        if by_bits {
+            let bits = if table.is_none() { TablePart::Entries } else { TablePart::Seen };
+            let place = self.out.words(&[part(bits), part(TablePart::State), min]);
+            let bytes = domain.span().saturating_add(2).div_ceil(32).saturating_mul(4);
+            if self.near_bytes.saturating_add(bytes) <= NEAR_BYTES {
+                let near = self.near_bytes / 4;
+                self.line_before(&format!(
+                    "const NearBitTable<{key_name}> keys{number}(words + {place}, added_shared() + {near});"
+                ));
+                self.near_bytes += bytes;
+            } else {
+                self.line_before(&format!("const BitTable<{key_name}> keys{number}(words + {place});"));
+            }
+        }
         let rows = match &probe.valid {
             Predicate::Always(true) => "rows".to_owned(),
             valid => self.rows_where(valid)?,
@@ -292,13 +333,7 @@ impl Writer<'_> {
         let key = self.out.value(&probe.key, narrow)?;
         let (call, entries) =
             if self.fetches(number) { ("find", format!(", entry{number}")) } else { ("has", String::new()) };
-        let asked = if self.is_late(number) {
-            let place = self.out.words(&[part(TablePart::Seen), part(TablePart::State), min]);
-            self.line_before(&format!("const BitTable<{key_name}> keys{number}(words + {place});"));
-            "keys"
-        } else {
-            "table"
-        };
+        let asked = if by_bits { "keys" } else { "table" };
         self.line(1, &format!("const u32 found = {asked}{number}.{call}<ITEMS, {every}>({rows}, [&](u32 i) {{ return {key}; }}{entries});"));
         let sign = if probe.kind == ProbeKind::Anti { "~" } else { "" };
         self.line(1, &format!("rows &= {sign}found;"));
@@ -330,15 +365,25 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds the parts of the groups' key that are known after `stage` to the rows' indexes.
-    fn keys(&mut self, stage: usize, indent: usize) -> Result<(), QueryError> {
+    /// Adds the parts of the groups' key that are known after `stage`, and of which all variables are `there`, to the rows' indexes.
+    fn keys(
+        &mut self,
+        stage: usize,
+        indent: usize,
+        there: &dyn Fn(&Value) -> bool,
+    ) -> Result<(), QueryError> {
         let Sink::Aggregate(aggregate) = &self.out.pipeline.sink else { return Ok(()) };
         let narrow_index = self.index_width() <= 32;
         let scale = index_scale(aggregate);
         for (number, key) in aggregate.keys.iter().enumerate() {
-            if self.uses.keys.get(number) != Some(&stage) {
+            let mut is_there = !self.added.contains(&number);
+            let mut look = |variable: &Value| is_there &= there(variable);
+            key.value.visit(&mut look);
+            key.valid.visit(&mut look);
+            if self.uses.keys.get(number) != Some(&stage) || !is_there {
                 continue;
             }
+            self.added.push(number);
             if !self.is_proven(&key.value, key.range) {
                 let holds = self.code_within(&key.value, key.range, key.nullable.then_some(&key.valid))?;
                 self.line(
@@ -349,10 +394,7 @@ impl Writer<'_> {
             let code = self.key_code(key, is_narrow(key.codes))?;
             let code = if narrow_index { code } else { format!("u64({code})") };
             let stride = self.out.number(key.stride.saturating_mul(scale), narrow_index);
-            self.line(
-                indent,
-                &format!("each<ITEMS>(rows, [&](u32 i) {{ index.add(i, {code}, {stride}); }});"),
-            );
+            self.line(indent, &format!("index.add(rows, [&](u32 i) {{ return {code}; }}, {stride});"));
         }
         Ok(())
     }
@@ -473,7 +515,7 @@ impl Writer<'_> {
         self.fetch(stage)?;
         self.load(stage, 0);
         self.declare_index(stage);
-        self.keys(stage, 0)?;
+        self.keys(stage, 0, &|_| true)?;
         match aggregate.groups {
             Groups::One => self.one_group(aggregate),
             Groups::Dense { slots } => self.dense_groups(aggregate, slots),
