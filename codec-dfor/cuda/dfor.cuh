@@ -42,7 +42,12 @@ struct dfor {
     cb2t::lanes::unpack<Widths>(group, tile, residuals, metadata.bit_width, scratch.unpacking, values);
     if (group.rank == 0) values[0] = 0;  // residual 0 does not count
     // Five steps of at most doubled sums: below 2^32 they are scanned in 32 bits.
-    if (sizeof(V) < 8 || metadata.bit_width <= 27) {
+    constexpr bool ALL_NARROW = sizeof(V) < 8 || (Widths::few && Widths::count(28, 65) == 0), ALL_WIDE = Widths::few && Widths::count(0, 28) == 0;
+    if constexpr (ALL_NARROW) {
+      scan_rows<u32>(group, values);
+    } else if constexpr (ALL_WIDE) {
+      scan_rows<u64>(group, values);
+    } else if (metadata.bit_width <= 27) {
       scan_rows<u32>(group, values);
     } else {
       scan_rows<u64>(group, values);
