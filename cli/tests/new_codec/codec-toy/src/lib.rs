@@ -21,6 +21,7 @@ impl Codec for Toy {
     const ID: u16 = 0xF001;
     const NAME: &'static str = "toy";
     type Metadata<'a, V: Value> = Metadata<'a>;
+    const DEVICE_SOURCE: Option<&'static str> = Some(include_str!("../cuda/toy.cuh"));
 
     fn supports(layout: Layout) -> bool {
         layout.kind == Kind::Values
