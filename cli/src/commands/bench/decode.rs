@@ -51,6 +51,8 @@ pub fn run(args: &BenchDecode) -> Result<Outcome, CliError> {
         "of limit",
         "G values/s",
         "registers",
+        "spilled B",
+        "blocks/SM",
     ];
     print_text(&format!(
         "{}: copy {:.0}, read {:.0}, write {:.0} GB/s; {} a column, medians of {}\n\n{}",
@@ -60,7 +62,7 @@ pub fn run(args: &BenchDecode) -> Result<Outcome, CliError> {
         limits.write_gb_per_s,
         counted(args.values as u64, "value"),
         args.repeat,
-        table(&header, rows.iter().map(line).collect(), &[1, 4, 5, 6, 7, 8, 9])
+        table(&header, rows.iter().map(line).collect(), &[1, 4, 5, 6, 7, 8, 9, 10, 11])
     ))?;
     Ok(Outcome::Done)
 }
@@ -77,6 +79,8 @@ fn line(row: &Row) -> Vec<String> {
         format!("{:.1} %", row.of_limit * 100.0),
         format!("{:.0}", row.giga_values_per_s),
         row.resources.registers.to_string(),
+        row.resources.local_bytes.to_string(),
+        row.resources.blocks_per_multiprocessor.to_string(),
     ]
 }
 
