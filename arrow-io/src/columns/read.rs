@@ -1,6 +1,7 @@
 //! Blocks decoded into arrays.
 
 mod buffers;
+mod memory;
 mod nested;
 mod restore;
 mod strings;
@@ -18,6 +19,7 @@ use format_spec::{BufferEntry, ColumnSection, FormatError, NodeChunk, Role};
 use std::sync::Arc;
 
 use self::buffers::NodeBuffers;
+pub use self::memory::{Memory, Room};
 use super::tree::{Limb, Node, Shape};
 use crate::error::TableError;
 
@@ -123,6 +125,8 @@ pub struct ChunkReader<'a> {
     pub row_group: u32,
     /// What decoding may allocate.
     pub budget: &'a Budget,
+    /// What large arrays are decoded into.
+    pub memory: &'a Arc<Memory>,
 }
 
 impl<'a> ChunkReader<'a> {
@@ -245,10 +249,10 @@ impl<'a> ChunkReader<'a> {
         ranges: &[Range<u64>],
     ) -> Result<Buffer, TableError> {
         Ok(match limb.width {
-            8 => Buffer::from_vec(self.decode::<u8>(node, entry, ranges)?),
-            16 => Buffer::from_vec(self.decode::<u16>(node, entry, ranges)?),
-            32 => Buffer::from_vec(self.decode::<u32>(node, entry, ranges)?),
-            _ => Buffer::from_vec(self.decode::<u64>(node, entry, ranges)?),
+            8 => self.decode_room::<u8>(node, entry, ranges)?.into_buffer(),
+            16 => self.decode_room::<u16>(node, entry, ranges)?.into_buffer(),
+            32 => self.decode_room::<u32>(node, entry, ranges)?.into_buffer(),
+            _ => self.decode_room::<u64>(node, entry, ranges)?.into_buffer(),
         })
     }
 
@@ -263,12 +267,16 @@ impl<'a> ChunkReader<'a> {
             (limbs, entries)
             && node.value_bytes() == 16
         {
-            let low = self.decode::<u64>(node, low, slots.ranges)?;
-            let high = self.decode::<u64>(node, high, slots.ranges)?;
-            self.budget.charge(node, (low.len() as u64).saturating_mul(16))?;
-            let wide = low.into_iter().zip(high);
-            let wide = wide.map(|(low, high)| i128::from(high.cast_signed()) << 64 | i128::from(low));
-            return Ok(Buffer::from_vec(wide.collect::<Vec<i128>>()));
+            let low = self.decode_room::<u64>(node, low, slots.ranges)?;
+            let high = self.decode_room::<u64>(node, high, slots.ranges)?;
+            let total = slots.length.saturating_mul(16);
+            self.budget.charge(node, total as u64)?;
+            let mut wide = self.memory.room(total);
+            let halves = low.values::<u64>().iter().zip(high.values::<u64>());
+            for (wide, (&low, &high)) in wide.values_mut::<u128>().iter_mut().zip(halves) {
+                *wide = u128::from(high) << 64 | u128::from(low);
+            }
+            return Ok(wide.into_buffer());
         }
         let stride = node.value_bytes();
         let total = slots.length.saturating_mul(stride);
@@ -304,20 +312,48 @@ impl<'a> ChunkReader<'a> {
         entry: &BufferEntry,
         ranges: &[Range<u64>],
     ) -> Result<Vec<V>, TableError> {
+        let length = self.charged_length::<V>(node, ranges)?;
+        let mut values = vec![V::default(); length];
+        self.decode_into(node, entry, ranges, &mut values)?;
+        Ok(values)
+    }
+
+    /// As [`ChunkReader::decode`], into memory that is used again.
+    fn decode_room<V: Value>(
+        &self,
+        node: &Node,
+        entry: &BufferEntry,
+        ranges: &[Range<u64>],
+    ) -> Result<Room, TableError> {
+        let length = self.charged_length::<V>(node, ranges)?;
+        let mut room = self.memory.room(length.saturating_mul(V::BYTES));
+        self.decode_into::<V>(node, entry, ranges, room.values_mut())?;
+        Ok(room)
+    }
+
+    fn charged_length<V: Value>(&self, node: &Node, ranges: &[Range<u64>]) -> Result<usize, TableError> {
         let length = self.length(node, ranges)?;
         self.budget.charge(node, (length as u64).saturating_mul(V::BYTES as u64))?;
+        Ok(length)
+    }
+
+    fn decode_into<V: Value>(
+        &self,
+        node: &Node,
+        entry: &BufferEntry,
+        ranges: &[Range<u64>],
+        values: &mut [V],
+    ) -> Result<(), TableError> {
         let failed = |source| self.buffer_error(node, entry, source);
         let source = BufferReader::new(self.container, &self.column.section, entry)
             .map_err(|source| failed(BufferError::Read { block_index: 0, source }))?;
-        let mut values = vec![V::default(); length];
-        if ranges.len() > 1 && ranges.len() * 4 >= length {
+        if ranges.len() > 1 && ranges.len() * 4 >= values.len() {
             // Mostly single values: tiles are decoded once for all that are in them.
             let indexes: Vec<u64> = ranges.iter().cloned().flatten().collect();
-            take(&source, self.registry, &indexes, &mut values).map_err(failed)?;
+            take(&source, self.registry, &indexes, values).map_err(failed)
         } else {
-            decode_ranges(&source, self.registry, ranges, &mut values).map_err(failed)?;
+            decode_ranges(&source, self.registry, ranges, values).map_err(failed)
         }
-        Ok(values)
     }
 
     fn buffer_error(

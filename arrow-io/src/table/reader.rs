@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::writer::no_column;
 use crate::columns::gather::{joined_slots, take_slots};
-use crate::columns::read::{Budget, ChunkReader, LoadedColumn};
+use crate::columns::read::{Budget, ChunkReader, LoadedColumn, Memory};
 use crate::columns::schema::decode_schema;
 use crate::columns::tree::Node;
 use crate::error::TableError;
@@ -31,6 +31,7 @@ pub struct Table {
     columns: Vec<OnceLock<Box<LoadedColumn>>>,
     /// The first row behind each row group: a file can have a million of them, and none may cost a search through all.
     row_group_ends: Vec<u64>,
+    memory: Arc<Memory>,
 }
 
 /// What to read of a table, and how.
@@ -88,7 +89,14 @@ impl Table {
                 Some(*end)
             })
             .collect();
-        Ok(Self { container, registry, schema: Arc::new(schema), columns, row_group_ends })
+        Ok(Self {
+            container,
+            registry,
+            schema: Arc::new(schema),
+            columns,
+            row_group_ends,
+            memory: Arc::default(),
+        })
     }
 
     /// The schema, exactly as it was written.
@@ -167,8 +175,8 @@ impl Table {
         }
         let Some(row_group) = found else { return Ok(None) };
         let budget = &Budget::new(ReadOptions::default().memory_bytes);
-        let (container, registry) = (&self.container, self.registry);
-        ChunkReader { container, registry, column, row_group, budget }.column_dictionary().map(Some)
+        let (container, registry, memory) = (&self.container, self.registry, &self.memory);
+        ChunkReader { container, registry, column, row_group, budget, memory }.column_dictionary().map(Some)
     }
 
     /// The batches of the rows and columns that `options` name, in order.
@@ -239,6 +247,11 @@ impl Table {
         batch(&schema, arrays, indexes.len())
     }
 
+    /// What large arrays are decoded into.
+    pub(super) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
     /// Index, first row and number of rows of each row group.
     pub(super) fn row_group_starts(&self) -> impl Iterator<Item = (u32, u64, u64)> + '_ {
         let groups = (0_u32..).zip(self.row_groups()).zip(&self.row_group_ends);
@@ -272,6 +285,7 @@ impl Table {
                 column,
                 row_group,
                 budget,
+                memory: &self.memory,
             };
             reader.read(ranges, slot_count)
         };

@@ -103,6 +103,7 @@ impl Table {
                 column,
                 row_group,
                 budget: &budget,
+                memory: self.memory(),
             };
             let end = rows.min(start + window);
             match reader.read(&[start..end], rows) {
@@ -140,6 +141,7 @@ impl Table {
                 column,
                 row_group: 0,
                 budget: &budget,
+                memory: self.memory(),
             };
             reader.check_dictionary_order(node, index)?;
         }

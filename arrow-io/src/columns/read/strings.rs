@@ -8,13 +8,14 @@ use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, DictionaryArray, GenericByteArray, PrimitiveArray,
     StringViewArray, UInt32Array,
 };
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{
     ArrowDictionaryKeyType, ArrowNativeType, BinaryType, ByteArrayType, DataType, LargeBinaryType,
     LargeUtf8Type, Utf8Type,
 };
 use codec_core::Value;
 use format_spec::{BufferEntry, Encoding};
+use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use super::buffers::check_dictionary;
 use super::{Budget, ChunkReader, Slots, build, restore};
@@ -200,7 +201,10 @@ impl ChunkReader<'_> {
         codes: &[V],
         slots: &Slots<'_>,
         entries: &ArrayRef,
-    ) -> Result<ArrayRef, TableError> {
+    ) -> Result<ArrayRef, TableError>
+    where
+        T::Offset: FromBytes + IntoBytes + KnownLayout,
+    {
         let entries = entries.as_bytes::<T>();
         let Some(nulls) = &slots.nulls else {
             let (offsets, bytes) = self.copied(node, codes.iter().map(|code| code.to_u32()), entries)?;
@@ -217,7 +221,10 @@ impl ChunkReader<'_> {
         node: &Node,
         codes: impl ExactSizeIterator<Item = u32> + Clone,
         entries: &GenericByteArray<T>,
-    ) -> Result<(Vec<T::Offset>, Vec<u8>), TableError> {
+    ) -> Result<(Buffer, Buffer), TableError>
+    where
+        T::Offset: FromBytes + IntoBytes + KnownLayout,
+    {
         let (ends, data) = (entries.value_offsets(), entries.value_data());
         let extent = |code: u32| {
             let index = code as usize;
@@ -230,30 +237,10 @@ impl ChunkReader<'_> {
         let total = codes.clone().fold(0_u64, |sum, code| sum.saturating_add(extent(code).1 as u64));
         check_offsets(node, total)?;
         self.budget.charge(node, total)?;
-        let length = usize::try_from(total).unwrap_or(usize::MAX);
-        let mut bytes = Vec::with_capacity(length);
-        let mut offsets = Vec::with_capacity(codes.len() + 1);
-        offsets.push(T::Offset::default());
-        // Copies of constant length, one instruction each, into a little room first; what is too much of one, the next overwrites.
-        let (mut room, mut used, mut position) = ([0_u8; 64 * SPAN], 0, 0);
-        offsets.extend(codes.map(|code| {
-            let (start, length) = extent(code);
-            let span = data.get(start..).and_then(<[u8]>::first_chunk::<SPAN>);
-            let place = room.get_mut(used..).and_then(<[u8]>::first_chunk_mut::<SPAN>);
-            if let (Some(span), Some(place), true) = (span, place, length <= SPAN) {
-                *place = *span;
-                used += length;
-            } else {
-                bytes.extend_from_slice(room.get(..used).unwrap_or_default());
-                bytes.extend_from_slice(data.get(start..start + length).unwrap_or_default());
-                used = 0;
-            }
-            position += length;
-            // The total fits, so every part does.
-            T::Offset::from_usize(position).unwrap_or_default()
-        }));
-        bytes.extend_from_slice(room.get(..used).unwrap_or_default());
-        Ok((offsets, bytes))
+        let mut bytes = self.memory.room(usize::try_from(total).unwrap_or(usize::MAX));
+        let mut offsets = self.memory.room((codes.len() + 1).saturating_mul(size_of::<T::Offset>()));
+        copy_entries(data, codes.map(extent), bytes.values_mut(), offsets.values_mut::<T::Offset>());
+        Ok((offsets.into_buffer(), bytes.into_buffer()))
     }
 
     /// The entries of the dictionary that the column itself has in this row group.
@@ -444,15 +431,42 @@ fn check_offsets(node: &Node, needed_bytes: u64) -> Result<(), TableError> {
     Ok(())
 }
 
+/// Copies the parts of `data` that start and length name, one after the other, into `bytes`, and writes where each begins and the last ends.
+fn copy_entries<O: ArrowNativeType>(
+    data: &[u8],
+    extents: impl Iterator<Item = (usize, usize)>,
+    bytes: &mut [u8],
+    offsets: &mut [O],
+) {
+    let mut position = 0;
+    let Some((first, ends)) = offsets.split_first_mut() else { return };
+    *first = O::default();
+    for ((start, length), end) in extents.zip(ends) {
+        let span = data.get(start..).and_then(<[u8]>::first_chunk::<SPAN>);
+        let place = bytes.get_mut(position..).and_then(<[u8]>::first_chunk_mut::<SPAN>);
+        if let (Some(span), Some(place), true) = (span, place, length <= SPAN) {
+            // One instruction, whatever the length: what is too much, the next copy overwrites.
+            *place = *span;
+        } else if let (Some(value), Some(place)) =
+            (data.get(start..start + length), bytes.get_mut(position..position + length))
+        {
+            place.copy_from_slice(value);
+        }
+        position += length;
+        // The total fits, so every part does.
+        *end = O::from_usize(position).unwrap_or_default();
+    }
+}
+
 /// A byte array of offsets and bytes; strings are proven to be UTF-8.
 fn byte_array_of<T: ByteArrayType>(
     node: &Node,
-    offsets: Vec<T::Offset>,
-    bytes: Vec<u8>,
+    offsets: Buffer,
+    bytes: Buffer,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef, TableError> {
-    let offsets = OffsetBuffer::new(offsets.into());
-    let array = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(bytes), nulls);
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let array = GenericByteArray::<T>::try_new(offsets, bytes, nulls);
     array
         .map(|array| Arc::new(array) as ArrayRef)
         .map_err(|source| TableError::Arrow { column: node.path.clone(), source })
