@@ -9,13 +9,12 @@ use md5::{Digest, Md5};
 /// Environment variable that names the cache's folder; empty switches the cache off.
 pub const FOLDER_VARIABLE: &str = "CB2T_CACHE";
 
-/// The name under which a program is kept: a hash of all that its cubin depends on.
+/// The name under which a program is kept: a hash of all that it means. The compiler's version is not part of it: cubins of another version are as right, and only the compiler, which
+/// nothing on disk needs, could tell it.
 #[must_use]
-pub fn key(source: &str, architecture: &str, options: &[String], compiler_version: (i32, i32)) -> String {
+pub fn key(source: &str, architecture: &str, options: &[String]) -> String {
     let mut hash = Md5::new();
-    let version = format!("{}.{}", compiler_version.0, compiler_version.1);
-    for part in [source, architecture, version.as_str()].into_iter().chain(options.iter().map(String::as_str))
-    {
+    for part in [source, architecture].into_iter().chain(options.iter().map(String::as_str)) {
         // Lengths first: no two lists of parts are the same bytes.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
@@ -71,11 +70,10 @@ mod tests {
         let options = ["-DA".to_owned(), "-DB".to_owned()];
         let joined = ["-DA-DB".to_owned()];
         let keys = [
-            key("source", "sm_90", &options, (13, 0)),
-            key("source2", "sm_90", &options, (13, 0)),
-            key("source", "sm_80", &options, (13, 0)),
-            key("source", "sm_90", &joined, (13, 0)),
-            key("source", "sm_90", &options, (13, 1)),
+            key("source", "sm_90", &options),
+            key("source2", "sm_90", &options),
+            key("source", "sm_80", &options),
+            key("source", "sm_90", &joined),
         ];
         for (index, key) in keys.iter().enumerate() {
             assert!(!keys[..index].contains(key));

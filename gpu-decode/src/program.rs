@@ -92,14 +92,14 @@ impl Device {
     pub fn program(&self, source: &str, options: &[String]) -> Result<Program, GpuError> {
         let architecture = self.architecture();
         let start = Instant::now();
-        let compiler = Nvrtc::load()?;
-        let key = cache::key(source, &architecture, options, compiler.version());
+        let key = cache::key(source, &architecture, options);
         if let Some(program) = self.known().get(&key) {
             return Ok(program.clone());
         }
         let (cubin, origin) = match cache::read(&key) {
             Some(cubin) => (cubin, Origin::Disk),
-            None => (compiler.compile(source, &architecture, options)?.cubin, Origin::Compiled),
+            // Looked for only here: finding and loading the compiler takes longer than everything else on the way from the disk.
+            None => (Nvrtc::load()?.compile(source, &architecture, options)?.cubin, Origin::Compiled),
         };
         if origin == Origin::Compiled {
             cache::write(&key, &cubin);
