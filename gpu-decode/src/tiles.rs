@@ -211,7 +211,7 @@ impl<'a> TileBlock<'a> {
         let values = with_values!(OwnedValues, &values, values => widen(values, wanted.value_width, order));
         let codec = match wanted.recode {
             Recode::With(codec) => Some(codec),
-            Recode::Never | Recode::Slow => smallest(values.as_values(), wanted.tile_size, registry),
+            Recode::Never | Recode::Slow => smallest(values.as_values(), order, wanted.tile_size, registry),
         };
         let layout = Layout::values(wanted.value_width);
         let no_codec = || GpuError::NoDeviceCode { codec: block.block().codec_name() };
@@ -444,10 +444,18 @@ fn whole_tile(
 }
 
 /// The codec with a device half whose tiles are smallest.
-fn smallest(values: Values<'_>, tile_size: u32, registry: &Registry) -> Option<&'static dyn AnyCodec> {
+fn smallest(
+    values: Values<'_>,
+    order: Order,
+    tile_size: u32,
+    registry: &Registry,
+) -> Option<&'static dyn AnyCodec> {
     let tile_len = tile_size as usize;
     let step = values.len().div_ceil(tile_len).div_ceil(SAMPLED_TILES).max(1) * tile_len;
-    let candidates = registry.supporting(values.layout()).filter(|codec| codec.device_source().is_some());
+    let suits = |codec: &&dyn AnyCodec| {
+        codec.device_source().is_some() && codec.suits(values.layout(), order)
+    };
+    let candidates = registry.supporting(values.layout()).filter(suits);
     candidates.min_by_key(|codec| {
         let shared = codec.encode_shared(values);
         let mut tile = Vec::new();

@@ -63,5 +63,5 @@ fn key(gpu: &Gpu, plan: &Plan, options: &Options) -> Option<String> {
     for pipeline in 0..plan.pipelines.len() {
         parts.push(tuple_code(plan, pipeline).ok()?.text);
     }
-    Some(cache::key("launch shape", options.placement.name(), &parts, (0, 0)))
+    Some(cache::key("launch shape", options.placement.name(), &parts))
 }
