@@ -452,9 +452,8 @@ fn smallest(
 ) -> Option<&'static dyn AnyCodec> {
     let tile_len = tile_size as usize;
     let step = values.len().div_ceil(tile_len).div_ceil(SAMPLED_TILES).max(1) * tile_len;
-    let suits = |codec: &&dyn AnyCodec| {
-        codec.device_source().is_some() && codec.suits(values.layout(), order)
-    };
+    let suits =
+        |codec: &&dyn AnyCodec| codec.device_source().is_some() && codec.suits(values.layout(), order);
     let candidates = registry.supporting(values.layout()).filter(suits);
     candidates.min_by_key(|codec| {
         let shared = codec.encode_shared(values);
