@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ContainerError;
+use crate::{ContainerError, Spare};
 
 /// Anything that reads and seeks.
 pub trait ReadSeek: Read + Seek + Send {}
@@ -16,7 +16,7 @@ impl<T: Read + Seek + Send> ReadSeek for T {}
 pub struct Source {
     bytes: Bytes,
     length: u64,
-    spare: Arc<Spare>,
+    spare: Arc<Spare<u8>>,
 }
 
 enum Bytes {
@@ -49,7 +49,7 @@ pub struct ReadBytes {
     /// At least `length` bytes.
     memory: Vec<u8>,
     length: usize,
-    spare: Arc<Spare>,
+    spare: Arc<Spare<u8>>,
 }
 
 impl AsRef<[u8]> for ReadBytes {
@@ -64,39 +64,8 @@ impl Drop for ReadBytes {
     }
 }
 
-/// Memory that blocks were read into and that others can be read into.
-#[derive(Debug, Default)]
-struct Spare(Mutex<Vec<Vec<u8>>>);
-
-impl Spare {
-    /// Smaller reads are cheap and many.
-    const LEAST_BYTES: usize = 64 << 10;
-    /// Most that a source keeps.
-    const MOST_BYTES: usize = 32 << 20;
-
-    /// Memory of at least `length` bytes, whatever they are.
-    fn take(&self, length: usize) -> Vec<u8> {
-        if length >= Self::LEAST_BYTES {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let fits = |memory: &Vec<u8>| memory.len() >= length && memory.len() / 2 <= length;
-            if let Some(index) = kept.iter().position(fits) {
-                return kept.swap_remove(index);
-            }
-        }
-        vec![0; length]
-    }
-
-    fn give(&self, memory: Vec<u8>) {
-        if memory.len() < Self::LEAST_BYTES {
-            return;
-        }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: usize = kept.iter().map(Vec::len).sum();
-        if bytes + memory.len() <= Self::MOST_BYTES {
-            kept.push(memory);
-        }
-    }
-}
+/// Most memory that a source keeps for blocks to come.
+const SPARE_BYTES: usize = 32 << 20;
 
 impl AsRef<[u8]> for BlockBytes<'_> {
     fn as_ref(&self) -> &[u8] {
@@ -122,7 +91,7 @@ impl Source {
         }
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
-        Ok(Self { bytes: Bytes::File(file), length, spare: Arc::default() })
+        Ok(Self { bytes: Bytes::File(file), length, spare: Arc::new(Spare::new(SPARE_BYTES)) })
     }
 
     /// A file, mapped into memory: blocks are used where they lie, without a copy.
@@ -140,7 +109,7 @@ impl Source {
         // SAFETY: the caller promises that the file does not change while the map lives, which is what `Mmap::map` demands.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         let length = map.len() as u64;
-        Ok(Self { bytes: Bytes::Map(map), length, spare: Arc::default() })
+        Ok(Self { bytes: Bytes::Map(map), length, spare: Arc::new(Spare::new(SPARE_BYTES)) })
     }
 
     /// Bytes in memory.
@@ -148,7 +117,7 @@ impl Source {
     pub fn memory(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
         let length = bytes.len() as u64;
-        Self { bytes: Bytes::Memory(bytes), length, spare: Arc::default() }
+        Self { bytes: Bytes::Memory(bytes), length, spare: Arc::new(Spare::new(SPARE_BYTES)) }
     }
 
     /// Anything that reads and seeks; reads take turns.
@@ -161,7 +130,11 @@ impl Source {
             length: 0,
             source,
         })?;
-        Ok(Self { bytes: Bytes::Stream(Mutex::new(Box::new(stream))), length, spare: Arc::default() })
+        Ok(Self {
+            bytes: Bytes::Stream(Mutex::new(Box::new(stream))),
+            length,
+            spare: Arc::new(Spare::new(SPARE_BYTES)),
+        })
     }
 
     /// Length in bytes, as it was when the source was opened.
@@ -253,17 +226,8 @@ mod tests {
             assert_eq!(first.as_ref(), &bytes[offset..offset + length]);
             assert_eq!(second.as_ref(), &bytes[offset / 2..offset / 2 + length]);
         }
-        let kept: Vec<usize> = source.spare.0.lock().unwrap().iter().map(Vec::len).collect();
-        assert!(kept.iter().all(|&length| length >= Spare::LEAST_BYTES), "{kept:?}");
+        let kept = source.spare.kept();
+        assert!(kept.iter().all(|&length| length >= Spare::<u8>::LEAST_BYTES), "{kept:?}");
         assert_eq!(kept.len(), 6, "{kept:?}");
-    }
-
-    #[test]
-    fn no_more_memory_is_kept_than_promised() {
-        let spare = Spare::default();
-        for _ in 0..100 {
-            spare.give(vec![0; 1 << 20]);
-        }
-        assert_eq!(spare.0.lock().unwrap().len(), Spare::MOST_BYTES >> 20);
     }
 }

@@ -1,47 +1,29 @@
 //! Memory that values are decoded into, used again once nobody holds their arrays any more.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::buffer::Buffer;
+use container::Spare;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Memory of arrays that were dropped, for arrays to come: fresh pages cost as much as decoding into them.
-#[derive(Debug, Default)]
-pub struct Memory {
-    kept: Mutex<Vec<Vec<u128>>>,
+/// Memory of arrays that were dropped, for arrays to come.
+#[derive(Debug)]
+pub struct Memory(Spare<u128>);
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self(Spare::new(Self::MOST_BYTES))
+    }
 }
 
 impl Memory {
-    /// Smaller arrays are cheap and many.
-    const LEAST_BYTES: usize = 64 << 10;
     /// Most that is kept.
     const MOST_BYTES: usize = 64 << 20;
 
     /// Room for `length_bytes` bytes, whatever they are.
     pub fn room(self: &Arc<Self>, length_bytes: usize) -> Room {
-        let word_count = length_bytes.div_ceil(size_of::<u128>());
-        let words = self.take(word_count).unwrap_or_else(|| vec![0; word_count]);
+        let words = self.0.take(length_bytes.div_ceil(size_of::<u128>()));
         Room { words, length_bytes, memory: Arc::clone(self) }
-    }
-
-    fn take(&self, word_count: usize) -> Option<Vec<u128>> {
-        if word_count * size_of::<u128>() < Self::LEAST_BYTES {
-            return None;
-        }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |words: &Vec<u128>| words.len() >= word_count && words.len() / 2 <= word_count;
-        kept.iter().position(fits).map(|index| kept.swap_remove(index))
-    }
-
-    fn give(&self, words: Vec<u128>) {
-        if size_of_val(words.as_slice()) < Self::LEAST_BYTES {
-            return;
-        }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept_bytes: usize = kept.iter().map(|words| size_of_val(words.as_slice())).sum();
-        if kept_bytes + size_of_val(words.as_slice()) <= Self::MOST_BYTES {
-            kept.push(words);
-        }
     }
 }
 
@@ -84,7 +66,7 @@ impl AsRef<[u8]> for Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.memory.give(std::mem::take(&mut self.words));
+        self.memory.0.give(std::mem::take(&mut self.words));
     }
 }
 
@@ -119,9 +101,9 @@ mod tests {
         let memory = Arc::new(Memory::default());
         let buffers: Vec<Buffer> = (0..200).map(|_| written(&memory, 1 << 18, 1)).collect();
         drop(buffers);
-        assert_eq!(memory.kept.lock().unwrap().len(), Memory::MOST_BYTES >> 19);
+        assert_eq!(memory.0.kept().len(), Memory::MOST_BYTES >> 19);
         let memory = Arc::new(Memory::default());
         drop((written(&memory, 0, 1), written(&memory, 1000, 1)));
-        assert!(memory.kept.lock().unwrap().is_empty());
+        assert!(memory.0.kept().is_empty());
     }
 }
