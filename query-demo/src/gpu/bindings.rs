@@ -8,7 +8,11 @@ use crate::gpu::options::{MOST_THREADS, Placement, Shape};
 use crate::gpu::tuple::TupleCode;
 
 /// Hand-written device code that tuple code is made of.
-pub const QUERY: Part<'_> = Part { name: "query.cuh", text: include_str!("../../cuda/query.cuh") };
+pub const QUERY: [Part<'_>; 3] = [
+    Part { name: "query.cuh", text: include_str!("../../cuda/query.cuh") },
+    Part { name: "tables.cuh", text: include_str!("../../cuda/tables.cuh") },
+    Part { name: "groups.cuh", text: include_str!("../../cuda/groups.cuh") },
+];
 
 /// The bindings of a pipeline over `columns`, the types of all its inputs, of which `code` uses some.
 #[must_use]
@@ -76,7 +80,7 @@ pub fn program(code: &TupleCode, columns: &[&ColumnType], placement: Placement, 
     };
     join(
         &used,
-        &[QUERY, Part { name: "bindings", text: &bindings }, Part { name: "tuples", text: &code.text }],
+        &with_query(&[Part { name: "bindings", text: &bindings }, Part { name: "tuples", text: &code.text }]),
     )
 }
 
@@ -86,5 +90,9 @@ pub fn compact_program() -> String {
     let text = "struct Arguments {\n  u64 words[7];\n};\n\
                 extern \"C\" __global__ void __launch_bounds__(256) compact(const __grid_constant__ Arguments arguments) {\n  \
                 cb2t::query::compact(arguments.words);\n}\n";
-    join(&[], &[QUERY, Part { name: "compact.cu", text }])
+    join(&[], &with_query(&[Part { name: "compact.cu", text }]))
+}
+
+fn with_query<'a>(parts: &[Part<'a>]) -> Vec<Part<'a>> {
+    [&QUERY, parts].concat()
 }

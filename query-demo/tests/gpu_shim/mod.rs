@@ -171,11 +171,14 @@ impl ShimQueries {
         let source = join(
             &columns,
             &[
-                DECODE,
-                QUERY,
-                Part { name: "run.h", text: include_str!("run.h") },
-                Part { name: "queries", text: &(text + &table) },
-            ],
+                &[DECODE][..],
+                &QUERY,
+                &[
+                    Part { name: "run.h", text: include_str!("run.h") },
+                    Part { name: "queries", text: &(text + &table) },
+                ],
+            ]
+            .concat(),
         );
         Some(Self { program: ShimProgram::compile(&source)?, queries })
     }
