@@ -177,7 +177,8 @@ fn array(values: &[Option<i128>], data_type: &DataType, name: &str) -> Result<Ar
         }
         let wide = value.to_le_bytes();
         let fill = if value < 0 { 0xFF } else { 0 };
-        bytes.extend((0..width).map(|place| wide.get(place).copied().unwrap_or(fill)));
+        bytes.extend_from_slice(wide.get(..width).unwrap_or(&wide));
+        bytes.resize(bytes.len() + width.saturating_sub(wide.len()), fill);
     }
     let data = ArrayData::builder(data_type.clone())
         .len(values.len())
