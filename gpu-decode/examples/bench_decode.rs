@@ -1,4 +1,5 @@
-//! Checks and measures decoding on device 0: `bench_decode check|quick|variants|table [--json FILE] [--values N] [--codec NAME] [--width N]`.
+//! Checks and measures decoding on device 0: `bench_decode check|quick|encode|table [--json FILE] [--values N] [--codec NAME] [--width N] [--data TEXT] [--shapes SHAPE,...]`.
+//! `--data` takes what a task's data prints begins with, as in "uniform, 3 bits".
 
 #![allow(clippy::print_stdout, clippy::expect_used, clippy::panic)]
 
@@ -29,14 +30,15 @@ fn main() -> Result<(), GpuError> {
         return encode(&device, seed);
     }
     let value_count = option("--values").and_then(|text| text.parse().ok()).unwrap_or(512 << 20);
+    let shapes = option("--shapes").map_or_else(Vec::new, |text| variants(text));
     let limits = limits(&device, 2 << 30, 20)?;
     println!("{}", serde_json::to_string(&limits).expect("plain data"));
     let (mut rows, wanted) = (Vec::new(), |task: &Task| {
         option("--codec").is_none_or(|name| name == task.codec.name())
             && option("--width").is_none_or(|width| *width == task.value_width.to_string())
-            && option("--bits").is_none_or(|bits| task.data.to_string() == format!("uniform, {bits} bits"))
+            && option("--data").is_none_or(|data| task.data.to_string().starts_with(data))
     });
-    for task in tasks(command, value_count).iter().filter(|task| wanted(task)) {
+    for task in tasks(value_count, &shapes).iter().filter(|task| wanted(task)) {
         let measured = measure(&device, &REGISTRY, limits, task, seed)?;
         measured.iter().for_each(print);
         rows.extend(measured);
@@ -101,7 +103,7 @@ fn codec(name: &str) -> &'static dyn AnyCodec {
     REGISTRY.by_name(name).unwrap_or_else(|| panic!("no codec {name}"))
 }
 
-fn tasks(command: &str, value_count: usize) -> Vec<Task> {
+fn tasks(value_count: usize, variants: &[Variant]) -> Vec<Task> {
     let task = |name: &str, value_width: u8, data: Data| Task {
         codec: codec(name),
         value_width,
@@ -109,20 +111,12 @@ fn tasks(command: &str, value_count: usize) -> Vec<Task> {
         // As many bytes for every width.
         value_count: value_count / usize::from(value_width) * 32,
         repetitions: 20,
-        variants: variants(command, value_width),
+        variants: variants.to_vec(),
     };
     let mut tasks = Vec::new();
-    let variants_only = command == "variants";
     for value_width in [32_u8, 8, 16, 64] {
-        let step =
-            if variants_only { usize::from(value_width) / 4 } else { usize::from(value_width).div_ceil(32) };
-        let first = if variants_only { usize::from(value_width) / 4 - 2 } else { step };
-        for bits in (first..=usize::from(value_width)).step_by(step) {
-            tasks.push(task(
-                "flbp",
-                value_width,
-                Data::Uniform { bits: u8::try_from(bits).unwrap_or(u8::MAX) },
-            ));
+        for bits in (1..=value_width).filter(|bits| value_width <= 32 || bits % 2 == 0) {
+            tasks.push(task("flbp", value_width, Data::Uniform { bits }));
         }
         tasks.push(task("flbp", value_width, Data::MixedWidths));
         for average in [1, 4, 32, 256] {
@@ -139,21 +133,16 @@ fn tasks(command: &str, value_count: usize) -> Vec<Task> {
     tasks
 }
 
-fn variants(command: &str, value_width: u8) -> Vec<Variant> {
-    if command != "variants" {
-        return Vec::new();
-    }
-    let mut all = Vec::new();
-    let half = if value_width == 64 { 2 } else { 1 };
-    for (threads_per_block, warps, tiles_per_group, tiles_per_sum) in
-        [(64, 40, 1, 8), (128, 40, 1, 4), (64, 40, 4, 2), (128, 32, 2, 16), (256, 40, 2, 8)]
-    {
-        let shape = LaunchShape {
-            threads_per_block,
-            blocks_per_multiprocessor: warps / half * 32 / threads_per_block,
-            group: 32,
+/// Variants from `THREADSxBLOCKSxTILESxSUMMED,...`: threads a thread block, thread blocks a multiprocessor, tiles a warp that decodes, and that sums.
+fn variants(text: &str) -> Vec<Variant> {
+    let variant = |text: &str| {
+        let numbers: Vec<u32> = text.split('x').filter_map(|number| number.parse().ok()).collect();
+        let [threads_per_block, blocks_per_multiprocessor, tiles_per_group, tiles_per_sum] = numbers[..]
+        else {
+            panic!("a shape is THREADSxBLOCKSxTILESxSUMMED, not {text}")
         };
-        all.push(Variant { shape, tiles_per_group, tiles_per_sum, options: Vec::new() });
-    }
-    all
+        let shape = LaunchShape { threads_per_block, blocks_per_multiprocessor, group: 32 };
+        Variant { shape, tiles_per_group, tiles_per_sum, options: Vec::new() }
+    };
+    text.split(',').map(variant).collect()
 }

@@ -9,7 +9,7 @@ use crate::data::Data;
 use crate::decode::{Decoder, PARTIAL_SUMS};
 use crate::encode::{EncodeOptions, Encoder};
 use crate::program::{Argument, Origin, Resources};
-use crate::source::{Part, join};
+use crate::source::{Part, Work, join};
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, LaunchShape};
 
 /// Values that are made and encoded; longer columns repeat their blocks. Far more than the second-level cache holds.
@@ -59,10 +59,10 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The default for `column`.
+    /// The default for `work` on `column`.
     #[must_use]
-    pub fn default_for(column: &DeviceColumn) -> Self {
-        let shape = LaunchShape::default_for(column.column_type());
+    pub fn default_for(column: &DeviceColumn, work: Work) -> Self {
+        let shape = LaunchShape::default_for(column.column_type(), work);
         Self { shape, tiles_per_group: 1, tiles_per_sum: 8, options: Vec::new() }
     }
 }
@@ -166,15 +166,25 @@ fn measure_values<V: Value>(
     let column = DeviceColumn::upload(device, &blocks, registry)?;
     let mut out = DeviceMemory::allocate(device, values.len() * repeats * V::BYTES)?;
     let mut rows = Vec::new();
-    let variants =
-        if task.variants.is_empty() { &vec![Variant::default_for(&column)] } else { &task.variants };
-    for variant in variants {
+    let defaults = [Work::Decode, Work::Sum].map(|work| (work, Variant::default_for(&column, work)));
+    let given = task
+        .variants
+        .iter()
+        .flat_map(|variant| [Work::Decode, Work::Sum].map(|work| (work, variant.clone())));
+    let all: Vec<(Work, Variant)> = if task.variants.is_empty() { defaults.into() } else { given.collect() };
+    for (work, variant) in &all {
         let mut decoder = Decoder::with_options(&column, variant.shape, &variant.options)?;
         let measured = Measured { task, variant, limits, column: &column, value_bytes: V::BYTES as u64 };
-        decoder.tiles_per_group = variant.tiles_per_group;
-        rows.push(measured.decode(device, &decoder, &values, &mut out)?);
-        decoder.tiles_per_group = variant.tiles_per_sum;
-        rows.push(measured.sum(device, &decoder, &values, repeats as u64)?);
+        rows.push(match work {
+            Work::Decode => {
+                decoder.tiles_per_group = variant.tiles_per_group;
+                measured.decode(device, &decoder, &values, &mut out)?
+            }
+            Work::Sum => {
+                decoder.tiles_per_group = variant.tiles_per_sum;
+                measured.sum(device, &decoder, &values, repeats as u64)?
+            }
+        });
     }
     Ok(rows)
 }
@@ -274,7 +284,7 @@ impl Measured<'_> {
         let milliseconds =
             median(self.task.repetitions, || device.time(|| decoder.decode(rows.clone(), out)))?;
         let written_bytes = self.column.value_count() * self.value_bytes;
-        self.row(device, decoder, "decode", milliseconds, written_bytes, self.limits.copy_gb_per_s)
+        self.row(device, decoder, Work::Decode, milliseconds, written_bytes, self.limits.copy_gb_per_s)
     }
 
     fn sum<V: Value>(
@@ -294,14 +304,14 @@ impl Measured<'_> {
         let mut sum = DeviceMemory::filled(device, 8 * PARTIAL_SUMS, 0)?;
         let milliseconds =
             median(self.task.repetitions, || device.time(|| decoder.add_sums(rows.clone(), &mut sum)))?;
-        self.row(device, decoder, "sum", milliseconds, 0, self.limits.read_gb_per_s)
+        self.row(device, decoder, Work::Sum, milliseconds, 0, self.limits.read_gb_per_s)
     }
 
     fn row(
         &self,
         device: &Device,
         decoder: &Decoder<'_>,
-        kernel: &'static str,
+        kernel: Work,
         milliseconds: f64,
         written_bytes: u64,
         limit: f64,
@@ -309,12 +319,12 @@ impl Measured<'_> {
         let value_count = self.column.value_count();
         let read_bytes = self.column.read_bytes();
         let moved_gb_per_s = to_f64(read_bytes + written_bytes) / milliseconds / 1e6;
-        let program = decoder.whole_tiles()?;
+        let program = decoder.whole_tiles(kernel)?;
         Ok(Row {
             codec: self.task.codec.name(),
             value_width: self.task.value_width,
             data: self.task.data,
-            kernel,
+            kernel: kernel.kernel(),
             variant: self.variant.clone(),
             value_count,
             read_bytes,
@@ -324,7 +334,9 @@ impl Measured<'_> {
             moved_gb_per_s,
             of_limit: moved_gb_per_s / limit,
             giga_values_per_s: to_f64(value_count) / milliseconds / 1e6,
-            resources: program.kernel(device, kernel)?.resources(self.variant.shape.threads_per_block)?,
+            resources: program
+                .kernel(device, kernel.kernel())?
+                .resources(self.variant.shape.threads_per_block)?,
             program_ms: program.milliseconds(),
             program_origin: program.origin(),
         })

@@ -12,6 +12,7 @@ use zerocopy::IntoBytes;
 
 use crate::data::Data;
 use crate::decode::Decoder;
+use crate::source::Work;
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, LaunchShape};
 
 /// Values of one column of the check.
@@ -127,34 +128,31 @@ impl Check<'_> {
             })
             .collect::<Result<_, GpuError>>()?;
         // Compiling takes most of the time: all cores do it ahead.
-        let needed: Vec<(&DeviceColumn, LaunchShape)> = columns
+        let needed: Vec<(&DeviceColumn, Option<u32>)> = columns
             .iter()
-            .flat_map(|(data, _, column)| self.shapes(*data, column).map(move |shape| (column, shape)))
+            .flat_map(|(data, _, column)| self.groups(*data).map(move |group| (column, group)))
             .collect();
-        needed.par_iter().try_for_each(|(column, shape)| {
-            let decoder = Decoder::new(column, *shape)?;
-            decoder.whole_tiles()?;
-            decoder.rows().map(drop)
+        needed.par_iter().try_for_each(|(column, group)| {
+            let decoder = decoder(column, *group)?;
+            [Work::Decode, Work::Sum].into_iter().try_for_each(|work| {
+                decoder.whole_tiles(work)?;
+                decoder.rows(work).map(drop)
+            })
         })?;
         for (data, values, column) in &columns {
             report.columns += 1;
-            for shape in self.shapes(*data, column) {
-                self.compare(*data, values, column, shape, report)?;
+            for group in self.groups(*data) {
+                self.compare(*data, values, column, group, report)?;
             }
         }
         Ok(())
     }
 
-    /// Every shape on the columns that have everything, the default shape on the rest, whose code is specialized.
-    fn shapes(&self, data: Data, column: &DeviceColumn) -> impl Iterator<Item = LaunchShape> + use<> {
+    /// The default shapes and every larger group on the columns that have everything; the defaults alone on the rest, whose code is specialized.
+    fn groups(&self, data: Data) -> impl Iterator<Item = Option<u32>> + use<> {
         let every = !self.quick && !matches!(data, Data::Uniform { .. });
         let groups: &[u32] = if every { &[64, 128, 256, 512] } else { &[] };
-        let groups = groups.iter().map(|&group| LaunchShape {
-            threads_per_block: group,
-            group,
-            blocks_per_multiprocessor: 1,
-        });
-        std::iter::once(LaunchShape::default_for(column.column_type())).chain(groups)
+        std::iter::once(None).chain(groups.iter().map(|&group| Some(group)))
     }
 
     fn upload<V: Value>(&self, values: &[V]) -> Result<DeviceColumn, GpuError> {
@@ -168,10 +166,10 @@ impl Check<'_> {
         data: Data,
         values: &[V],
         column: &DeviceColumn,
-        shape: LaunchShape,
+        group: Option<u32>,
         report: &mut CheckReport,
     ) -> Result<(), GpuError> {
-        let decoder = Decoder::new(column, shape)?;
+        let decoder = decoder(column, group)?;
         let count = values.len() as u64;
         for rows in [0..count, count / 3..count / 2 + 1, count - 1..count] {
             let place = format!(
@@ -179,7 +177,7 @@ impl Check<'_> {
                 self.codec.name(),
                 V::WIDTH,
                 self.tile_size,
-                shape.group,
+                group.unwrap_or(32),
                 rows.start,
                 rows.end
             );
@@ -213,6 +211,12 @@ impl Check<'_> {
         }
         Ok(())
     }
+}
+
+/// Kernels in the default shapes, or with a thread block of so many threads a tile.
+fn decoder(column: &DeviceColumn, group: Option<u32>) -> Result<Decoder<'_>, GpuError> {
+    let Some(group) = group else { return Ok(Decoder::with_defaults(column)) };
+    Decoder::new(column, LaunchShape { threads_per_block: group, group, blocks_per_multiprocessor: 1 })
 }
 
 fn slice<'v, V>(values: &'v [V], rows: &Range<u64>) -> &'v [V] {

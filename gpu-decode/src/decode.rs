@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use zerocopy::IntoBytes;
 
 use crate::program::{Argument, Kernel};
-use crate::source::{ColumnType, rows_program, whole_tiles_program};
+use crate::source::{ColumnType, Work, rows_program, whole_tiles_program};
 use crate::{Device, DeviceColumn, DeviceMemory, GpuError, Program};
 
 /// `cb2t::PARTIAL_SUMS` of cuda/decode.cuh.
@@ -24,12 +24,14 @@ pub struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// One warp a tile, and what came out fastest (bench/NOTES.md). Specialized code waits for nothing but its loads: few warps, each a thread block, suffice, unless tiles are so
+    /// For `work` on such a column: one warp a tile, and what came out fastest (bench/NOTES.md). Specialized code waits for nothing but its loads: few warps, each a thread block, suffice, unless tiles are so
     /// narrow that thread blocks cannot be started fast enough. General code waits for shared memory and needs more warps.
     #[must_use]
-    pub fn default_for(column: &ColumnType) -> Self {
+    pub fn default_for(column: &ColumnType, work: Work) -> Self {
         let specialized = column.codecs.iter().all(|codec| !codec.parameters.is_empty());
         let (threads_per_block, blocks_per_multiprocessor) = match (specialized, column.value_width) {
+            (true, 32) if work == Work::Sum => (64, 12),
+            (true, 64) if work == Work::Sum => (64, 6),
             (true, 64) => (32, 12),
             (true, 32) => (32, 24),
             (true, _) => (128, 6),
@@ -57,11 +59,12 @@ impl LaunchShape {
     }
 }
 
-/// Kernels for one column in one shape.
+/// Kernels for one column.
 #[derive(Debug)]
 pub struct Decoder<'c> {
     column: &'c DeviceColumn,
-    shape: LaunchShape,
+    /// Of kernels that decode, and of those that sum.
+    shapes: [LaunchShape; 2],
     options: Vec<String>,
     kernels: [OnceLock<Kernel>; 4],
     /// Neighbouring tiles that a group decodes one after the other.
@@ -69,6 +72,14 @@ pub struct Decoder<'c> {
 }
 
 impl<'c> Decoder<'c> {
+    /// Kernels for `column`, each in its default shape; compiled when first used.
+    #[must_use]
+    pub fn with_defaults(column: &'c DeviceColumn) -> Self {
+        let shapes =
+            [Work::Decode, Work::Sum].map(|work| LaunchShape::default_for(column.column_type(), work));
+        Self { column, shapes, options: Vec::new(), kernels: Default::default(), tiles_per_group: 1 }
+    }
+
     /// Kernels for `column` in `shape`; compiled when first used.
     ///
     /// # Errors
@@ -87,23 +98,26 @@ impl<'c> Decoder<'c> {
         options: &[String],
     ) -> Result<Self, GpuError> {
         shape.check(column.column_type().tile_size)?;
-        Ok(Self { column, shape, options: options.to_vec(), kernels: Default::default(), tiles_per_group: 1 })
+        let (shapes, options) = ([shape; 2], options.to_vec());
+        Ok(Self { column, shapes, options, kernels: Default::default(), tiles_per_group: 1 })
     }
 
-    /// The program of the kernels `decode` and `sum` for whole tiles.
+    /// The program for whole tiles.
     ///
     /// # Errors
     /// No NVRTC, or a device that refuses the program.
-    pub fn whole_tiles(&self) -> Result<Program, GpuError> {
-        self.device().program(&whole_tiles_program(self.column.column_type(), self.shape), &self.options)
+    pub fn whole_tiles(&self, work: Work) -> Result<Program, GpuError> {
+        let source = whole_tiles_program(self.column.column_type(), self.shape(work), work);
+        self.device().program(&source, &self.options)
     }
 
-    /// The program of the kernels `decode` and `sum` for any rows.
+    /// The program for any rows.
     ///
     /// # Errors
     /// No NVRTC, or a device that refuses the program.
-    pub fn rows(&self) -> Result<Program, GpuError> {
-        self.device().program(&rows_program(self.column.column_type(), self.shape), &self.options)
+    pub fn rows(&self, work: Work) -> Result<Program, GpuError> {
+        let source = rows_program(self.column.column_type(), self.shape(work), work);
+        self.device().program(&source, &self.options)
     }
 
     /// Enqueues the decoding of `rows` into `out`, from its first byte on.
@@ -148,6 +162,14 @@ impl<'c> Decoder<'c> {
         self.launch_rows(Work::Sum, parts.whole_end..rows.end, sums.address())
     }
 
+    fn shape(&self, work: Work) -> LaunchShape {
+        let [decode, sum] = self.shapes;
+        match work {
+            Work::Decode => decode,
+            Work::Sum => sum,
+        }
+    }
+
     fn device(&self) -> &Device {
         self.column.device()
     }
@@ -182,17 +204,17 @@ impl<'c> Decoder<'c> {
     /// The kernel, looked for once: that takes longer than a launch.
     fn kernel(&self, work: Work, rows: bool) -> Result<&Kernel, GpuError> {
         let [decode_tiles, decode_rows, sum_tiles, sum_rows] = &self.kernels;
-        let (cell, name) = match (work, rows) {
-            (Work::Decode, false) => (decode_tiles, "decode"),
-            (Work::Decode, true) => (decode_rows, "decode"),
-            (Work::Sum, false) => (sum_tiles, "sum"),
-            (Work::Sum, true) => (sum_rows, "sum"),
+        let cell = match (work, rows) {
+            (Work::Decode, false) => decode_tiles,
+            (Work::Decode, true) => decode_rows,
+            (Work::Sum, false) => sum_tiles,
+            (Work::Sum, true) => sum_rows,
         };
         if let Some(kernel) = cell.get() {
             return Ok(kernel);
         }
-        let program = if rows { self.rows()? } else { self.whole_tiles()? };
-        let kernel = program.kernel(self.device(), name)?;
+        let program = if rows { self.rows(work)? } else { self.whole_tiles(work)? };
+        let kernel = program.kernel(self.device(), work.kernel())?;
         Ok(cell.get_or_init(|| kernel))
     }
 
@@ -209,7 +231,7 @@ impl<'c> Decoder<'c> {
         if groups == 0 {
             return Ok(());
         }
-        self.launch(self.kernel(work, false)?, groups, &arguments)
+        self.launch(work, self.kernel(work, false)?, groups, &arguments)
     }
 
     fn launch_rows(&self, work: Work, rows: Range<u64>, out: u64) -> Result<(), GpuError> {
@@ -224,21 +246,22 @@ impl<'c> Decoder<'c> {
         ];
         let tiles = rows.end.div_ceil(self.tile_size()) - rows.start / self.tile_size();
         let groups = u32::try_from(tiles).unwrap_or(u32::MAX);
-        self.launch(self.kernel(work, true)?, groups, &arguments)
+        self.launch(work, self.kernel(work, true)?, groups, &arguments)
     }
 
-    fn launch(&self, kernel: &Kernel, groups: u32, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
-        let groups_per_block = (self.shape.threads_per_block / self.shape.group.max(1)).max(1);
+    fn launch(
+        &self,
+        work: Work,
+        kernel: &Kernel,
+        groups: u32,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), GpuError> {
+        let LaunchShape { threads_per_block, group, .. } = self.shape(work);
+        let groups_per_block = (threads_per_block / group.max(1)).max(1);
         // SAFETY: the arguments are the kernels' parameters (`whole_tiles_program`, `rows_program`). They read what the column's upload has placed and proven, in rows that `check`
         // has found within it. They write one value a row, at addresses from which `check` has found room for all of them, or add to PARTIAL_SUMS u64, for which it has, too.
-        unsafe { kernel.launch(groups.div_ceil(groups_per_block), self.shape.threads_per_block, arguments) }
+        unsafe { kernel.launch(groups.div_ceil(groups_per_block), threads_per_block, arguments) }
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Work {
-    Decode,
-    Sum,
 }
 
 /// A range of rows cut at its first and last border of tiles.

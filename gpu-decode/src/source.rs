@@ -121,32 +121,58 @@ fn add(text: &mut String, part: Part<'_>) {
     let _ = writeln!(text, "#line 1 \"{}\"\n{}", part.name, part.text);
 }
 
-/// The kernels `decode` and `sum` for whole tiles of one column in one launch shape, specialized for what occurs in it.
-#[must_use]
-pub fn whole_tiles_program(column: &ColumnType, shape: LaunchShape) -> String {
-    let (bounds, name, value) = (bounds(shape), arguments(column, shape), column.value());
-    let kernels = format!(
-        "extern \"C\" __global__ void {bounds} decode(cb2t::ColumnView column, u32 first_tile, u32 tile_end, u32 tiles_per_group, {value}* out) {{\n  \
-         cb2t::decode_whole_tiles<{name}>(column, first_tile, tile_end, tiles_per_group, out);\n}}\n\
-         extern \"C\" __global__ void {bounds} sum(cb2t::ColumnView column, u32 first_tile, u32 tile_end, u32 tiles_per_group, u64* out) {{\n  \
-         cb2t::sum_whole_tiles<{name}>(column, first_tile, tile_end, tiles_per_group, out);\n}}\n"
-    );
-    join(&[column], &[DECODE, Part { name: "whole_tiles.cu", text: &kernels }])
+/// What a kernel does with the values of a column. Each has a program of its own: who decodes does not wait for the compilation of what sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Writes them to device memory.
+    Decode,
+    /// Adds them.
+    Sum,
 }
 
-/// The kernels `decode` and `sum` for any rows of columns like this one: not specialized, so that one program serves all columns with these codecs.
+impl Work {
+    /// The kernel's name.
+    #[must_use]
+    pub fn kernel(self) -> &'static str {
+        match self {
+            Self::Decode => "decode",
+            Self::Sum => "sum",
+        }
+    }
+
+    /// What it writes to: values, or partial sums.
+    fn output(self, column: &ColumnType) -> &'static str {
+        match self {
+            Self::Decode => column.value(),
+            Self::Sum => "u64",
+        }
+    }
+}
+
+/// The kernel for whole tiles of one column in one launch shape, specialized for what occurs in it.
 #[must_use]
-pub fn rows_program(column: &ColumnType, shape: LaunchShape) -> String {
+pub fn whole_tiles_program(column: &ColumnType, shape: LaunchShape, work: Work) -> String {
+    let (bounds, name) = (bounds(shape), arguments(column, shape));
+    let (kernel, output) = (work.kernel(), work.output(column));
+    let text = format!(
+        "extern \"C\" __global__ void {bounds} {kernel}(cb2t::ColumnView column, u32 first_tile, u32 tile_end, u32 tiles_per_group, {output}* out) {{\n  \
+         cb2t::{kernel}_whole_tiles<{name}>(column, first_tile, tile_end, tiles_per_group, out);\n}}\n"
+    );
+    join(&[column], &[DECODE, Part { name: "whole_tiles.cu", text: &text }])
+}
+
+/// The kernel for any rows of columns like this one: not specialized, so that one program serves all columns with these codecs.
+#[must_use]
+pub fn rows_program(column: &ColumnType, shape: LaunchShape, work: Work) -> String {
     let column = &column.general();
     let shape = LaunchShape { blocks_per_multiprocessor: 1, ..shape };
-    let (bounds, name, value) = (bounds(shape), arguments(column, shape), column.value());
-    let kernels = format!(
-        "extern \"C\" __global__ void {bounds} decode(cb2t::ColumnView column, u64 begin, u64 end, {value}* out) {{\n  \
-         cb2t::decode_rows<{name}>(column, begin, end, out);\n}}\n\
-         extern \"C\" __global__ void {bounds} sum(cb2t::ColumnView column, u64 begin, u64 end, u64* out) {{\n  \
-         cb2t::sum_rows<{name}>(column, begin, end, out);\n}}\n"
+    let (bounds, name) = (bounds(shape), arguments(column, shape));
+    let (kernel, output) = (work.kernel(), work.output(column));
+    let text = format!(
+        "extern \"C\" __global__ void {bounds} {kernel}(cb2t::ColumnView column, u64 begin, u64 end, {output}* out) {{\n  \
+         cb2t::{kernel}_rows<{name}>(column, begin, end, out);\n}}\n"
     );
-    join(&[column], &[DECODE, Part { name: "rows.cu", text: &kernels }])
+    join(&[column], &[DECODE, Part { name: "rows.cu", text: &text }])
 }
 
 fn bounds(shape: LaunchShape) -> String {

@@ -11,7 +11,7 @@ use codecs::REGISTRY;
 use format_spec::Order;
 use gpu_decode::encode::encode_program;
 use gpu_decode::nvrtc::Nvrtc;
-use gpu_decode::source::{CodecInUse, ColumnType, rows_program, whole_tiles_program};
+use gpu_decode::source::{CodecInUse, ColumnType, Work, rows_program, whole_tiles_program};
 use gpu_decode::{GpuError, LaunchShape};
 use nvrtc::nvrtc;
 
@@ -81,7 +81,7 @@ fn in_use(codec: &'static dyn AnyCodec) -> Option<CodecInUse> {
 }
 
 /// Compiles both programs and returns what the compiler says about registers.
-fn compile(nvrtc: &Nvrtc, column: &ColumnType, shape: LaunchShape, architecture: &str) -> String {
+fn compile(nvrtc: &Nvrtc, column: &ColumnType, shape: LaunchShape, work: Work, architecture: &str) -> String {
     let options = ["--ptxas-options=-v".to_owned()];
     let log = |source: String| {
         let compiled = nvrtc.compile(&source, architecture, &options);
@@ -89,9 +89,9 @@ fn compile(nvrtc: &Nvrtc, column: &ColumnType, shape: LaunchShape, architecture:
         assert!(compiled.cubin.starts_with(b"\x7fELF"));
         compiled.log
     };
-    let whole = log(whole_tiles_program(column, shape));
+    let whole = log(whole_tiles_program(column, shape, work));
     // The program for any rows is not specialized: once a codec is enough.
-    if column.general() == *column { whole + &log(rows_program(column, shape)) } else { whole }
+    if column.general() == *column { whole + &log(rows_program(column, shape, work)) } else { whole }
 }
 
 /// Whether the compiler says that a kernel spills registers, or nothing about it.
@@ -105,8 +105,11 @@ fn kernels_compile_for_every_architecture_without_spills() {
     let Some(nvrtc) = nvrtc() else { return };
     for architecture in ARCHITECTURES {
         for column in columns(1024) {
-            let log = compile(&nvrtc, &column, LaunchShape::default_for(&column), architecture);
-            assert!(!spills(&log), "{} for {architecture}:\n{log}", column.cuda());
+            for work in [Work::Decode, Work::Sum] {
+                let log =
+                    compile(&nvrtc, &column, LaunchShape::default_for(&column, work), work, architecture);
+                assert!(!spills(&log), "{} for {architecture}:\n{log}", column.cuda());
+            }
         }
     }
 }
@@ -143,7 +146,9 @@ fn kernels_compile_in_every_shape() {
             // Each shape meets a different part of the columns, and over both tile sizes most of them.
             for column in columns.iter().skip(index).step_by(5) {
                 let shape = LaunchShape { threads_per_block: group, group, blocks_per_multiprocessor: 1 };
-                compile(&nvrtc, column, shape, "sm_90");
+                for work in [Work::Decode, Work::Sum] {
+                    compile(&nvrtc, column, shape, work, "sm_90");
+                }
             }
         }
     }

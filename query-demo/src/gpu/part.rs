@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use gpu_decode::decode::Decoder;
 use gpu_decode::program::{Argument, Kernel, Origin, Resources, Words};
-use gpu_decode::source::ColumnType;
-use gpu_decode::{Device, DeviceEvent, DeviceMemory, GpuError, LaunchShape, PinnedMemory, Program};
+use gpu_decode::source::{ColumnType, Work};
+use gpu_decode::{Device, DeviceEvent, DeviceMemory, GpuError, PinnedMemory, Program};
 use rayon::prelude::*;
 
 use crate::QueryError;
@@ -178,7 +178,7 @@ impl PreparedPart {
             if placement == Placement::PreDecode {
                 for &input in &pipeline.code.inputs {
                     if let Some(column) = pipeline.columns.get(input) {
-                        decoder(column)?.whole_tiles()?;
+                        Decoder::with_defaults(&column.column).whole_tiles(Work::Decode)?;
                     }
                 }
             }
@@ -322,7 +322,7 @@ impl PreparedPart {
         let column = self.pipelines.get(pipeline).and_then(|pipeline| pipeline.columns.get(input));
         let memory = self.memory.get_mut(&Buffer::Decoded { pipeline, input });
         if let (Some(column), Some(memory)) = (column, memory) {
-            decoder(column)?.decode(0..column.column.value_count(), memory)?;
+            Decoder::with_defaults(&column.column).decode(0..column.column.value_count(), memory)?;
         }
         Ok(())
     }
@@ -416,10 +416,6 @@ impl PreparedPart {
         let compact = self.compact.iter().map(|(source, _)| source.as_str());
         self.pipelines.iter().map(|pipeline| pipeline.source.as_str()).chain(compact)
     }
-}
-
-fn decoder(column: &QueryColumn) -> Result<Decoder<'_>, GpuError> {
-    Decoder::new(&column.column, LaunchShape::default_for(column.column.column_type()))
 }
 
 /// The compiler's message about shared memory as advice.

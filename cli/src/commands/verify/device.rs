@@ -3,7 +3,7 @@
 use cb2t::Table;
 use codec_core::{CheckedBlock, Value, with_values};
 use gpu_decode::decode::Decoder;
-use gpu_decode::{Device, DeviceColumn, DeviceMemory, GpuError, LaunchShape};
+use gpu_decode::{Device, DeviceColumn, DeviceMemory, GpuError};
 use zerocopy::IntoBytes;
 
 use crate::error::CliError;
@@ -70,7 +70,7 @@ fn compare_buffer(
     let Some(first) = blocks.first() else { return Ok(Some(0)) };
     let uploaded = DeviceColumn::upload(device, blocks, table.registry())?;
     let width = first.block().layout().value_width;
-    let decoder = Decoder::new(&uploaded, LaunchShape::default_for(uploaded.column_type()))?;
+    let decoder = Decoder::with_defaults(&uploaded);
     let count = uploaded.value_count();
     let mut out = DeviceMemory::filled(
         device,
