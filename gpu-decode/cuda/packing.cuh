@@ -5,6 +5,20 @@ namespace cb2t {
 // The lowest bit_width bits, 1 to 32.
 __device__ __forceinline__ u32 low_bits(u32 bits, u32 bit_width) { return bits & (0xffffffffu >> (32 - bit_width)); }
 
+// 0, but known only when all values are. What needs it waits for memory once: the compiler would else move loads down to their first use, to save registers, and wait again and again.
+template <class T, u32 N>
+__device__ __forceinline__ T after_all(const T (&values)[N]) {
+#if defined(__CUDA_ARCH__)
+  T all = values[0];
+#pragma unroll
+  for (u32 k = 1; k < N; k++) all &= values[k];
+  // No grid here has a third dimension, which the compiler cannot know.
+  return all & static_cast<T>(gridDim.z - 1);
+#else
+  return 0;
+#endif
+}
+
 // bits << distance, as a product: it goes to the unit that multiplies. The shift back down and the addition of a reference are then one instruction of the other, which has most of the work in
 // decoding; a shift and a mask would be two more.
 __device__ __forceinline__ u32 raised(u32 bits, u32 distance) {
@@ -23,6 +37,8 @@ template <class V, class WORD>
 __device__ __forceinline__ V extract(u32 bit, u32 bit_width, WORD word) {
   const u32 k = bit / 32, shift = bit % 32;
   if (bit_width < 32 && shift + bit_width < 32) return static_cast<V>(raised(word(k), 32 - shift - bit_width) >> (32 - bit_width));
+  // In two words: with its highest bit on top, too.
+  if (bit_width < 32 && shift + bit_width > 32) return static_cast<V>(__funnelshift_r(word(k), word(k + 1), shift + bit_width - 32) >> (32 - bit_width));
   u32 low = word(k);
   low = shift + bit_width > 32 ? __funnelshift_r(low, word(k + 1), shift) : low >> shift;
   if (sizeof(V) < 8 || bit_width <= 32) return static_cast<V>(bit_width < 32 ? low_bits(low, bit_width) : low);
@@ -74,6 +90,9 @@ struct Words {
 template <class WIDTHS, class V, class G, u32 N>
 using Scratch = typename Either<WIDTHS::few && G::size == LANES, NoScratch, Words<V, G::size * N>>::Type;
 
+// So many loads are made one after the other anyway.
+constexpr u32 FEW_WORDS = 8;
+
 // A warp whose lanes hold whole strings: each word is loaded once, all loads before the first use. A tile that ends early has fewer rows, and only their words.
 template <u32 BIT_WIDTH, bool WHOLE, class V, u32 N>
 __device__ __forceinline__ void unpack_strings(u32 lane, const u32* __restrict__ packed, u32 value_count, V (&residuals)[N]) {
@@ -86,6 +105,7 @@ __device__ __forceinline__ void unpack_strings(u32 lane, const u32* __restrict__
     u32 words[WORDS];
 #pragma unroll
     for (u32 k = 0; k < WORDS; k++) words[k] = k < present ? __ldcs(packed + k * LANES + lane) : 0;
+    if constexpr (WORDS > FEW_WORDS) words[0] |= after_all(words);
 #pragma unroll
     for (u32 i = 0; i < N; i++) {
       residuals[i] = extract<V>(i * BIT_WIDTH, BIT_WIDTH, [&](u32 k) { return words[k < WORDS ? k : WORDS - 1]; });

@@ -43,7 +43,7 @@ struct Tile {
   u32 value_count;
 };
 
-// Asks for a line of memory before it is needed, into the first-level cache; nothing waits for it.
+// Orders the code around it. ptxas deletes the load, whose result nobody uses, but only after it has placed what comes before and behind.
 __device__ __forceinline__ void prefetch(const u8* line) {
 #if defined(__CUDA_ARCH__)
   u32 unused;

@@ -26,25 +26,20 @@ struct Codes {
   KEY end;  // the greatest code that was inserted, plus 1
 
   __device__ __forceinline__ explicit Codes(const u64* words) : words(words), end(static_cast<KEY>(pointer<const State>(words[1])->end)) {}
-  __device__ __forceinline__ KEY code(KEY key) const { return code(key, end); }
-  __device__ __forceinline__ KEY code(KEY key, KEY last) const {
+  __device__ __forceinline__ KEY code(KEY key) const {
     const KEY code = key - static_cast<KEY>(words[2]);
-    return code < last ? code : last;
+    return code < end ? code : end;
   }
 };
 
-// `end`, but known only when the keys are: the compiler would else begin to look up the first before it has asked memory for the last, and wait many times instead of once.
-template <u32 ITEMS, class KEY, class KEYS>
-__device__ __forceinline__ KEY after_keys(KEY end, KEYS key) {
-#if defined(__CUDA_ARCH__)
-  KEY all = key(0);
-#pragma unroll
-  for (u32 i = 1; i < ITEMS; i++) all &= key(i);
-  // 0, as no grid here has a third dimension, which the compiler cannot know.
-  return end | (all & static_cast<KEY>(gridDim.z - 1));
-#else
-  return end;
-#endif
+// Rows are found from the first on: each moves those before it down by one, which takes an instruction less than putting a bit in its place.
+
+// The lowest bit of `bits` becomes the highest of `found`.
+__device__ __forceinline__ u32 with_next(u32 found, u32 bits) { return __funnelshift_r(found, bits, 1); }
+// After ITEMS rows.
+template <u32 ITEMS>
+__device__ __forceinline__ u32 in_place(u32 found) {
+  return found >> (32 - ITEMS);
 }
 
 // One bit a code.
@@ -56,17 +51,16 @@ struct BitTable : Codes<KEY> {
   template <u32 ITEMS, bool EVERY, class KEYS>
   __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
     const u32* bits = pointer<const u32>(this->words[0]);
-    const KEY end = after_keys<ITEMS>(this->end, key);
     u32 found = 0;
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-      const KEY code = this->code(key(i), end);
+      const KEY code = this->code(key(i));
       const u32* from = kept(bits + code / 32);
       u32 word = 0;
       if (EVERY || (rows >> i & 1)) word = __ldg(from);
-      found |= (word >> (code % 32) & 1) << i;
+      found = with_next(found, word >> (code % 32));
     }
-    return rows & found;
+    return rows & in_place<ITEMS>(found);
   }
 };
 
@@ -92,14 +86,13 @@ struct NearBitTable : Codes<KEY> {
   }
   template <u32 ITEMS, bool, class KEYS>
   __device__ __forceinline__ u32 has(u32 rows, KEYS key) const {
-    const KEY end = after_keys<ITEMS>(this->end, key);
     u32 found = 0;
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-      const KEY code = this->code(key(i), end);
-      found |= (bits[code / 32] >> (code % 32) & 1) << i;
+      const KEY code = this->code(key(i));
+      found = with_next(found, bits[code / 32] >> (code % 32));
     }
-    return rows & found;
+    return rows & in_place<ITEMS>(found);
   }
 };
 
@@ -113,10 +106,9 @@ struct DirectTable : Codes<KEY> {
   template <u32 ITEMS, bool EVERY, class KEYS, class E>
   __device__ __forceinline__ u32 find(u32 rows, KEYS key, E (&found)[ITEMS]) const {
     const ENTRY* entries = pointer<const ENTRY>(this->words[0]);
-    const KEY end = after_keys<ITEMS>(this->end, key);
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-      const ENTRY* from = kept(entries + this->code(key(i), end));
+      const ENTRY* from = kept(entries + this->code(key(i)));
       found[i] = ABSENT;
       if (EVERY || (rows >> i & 1)) found[i] = __ldg(from);
     }
