@@ -36,7 +36,7 @@ fn source(plan: &Plan, index: usize, codec: &str, placement: Placement, shape: S
     let columns: Vec<ColumnType> = pipeline.inputs.iter().map(|input| column(input, codec, 1024)).collect();
     let options = Options { placement, shape, ..Options::default() };
     let code = tuple_code(plan, index).unwrap();
-    let shape = Shape::new(&options, 1024).unwrap();
+    let shape = Shape::new(&options, 1024, code.most_threads).unwrap();
     let columns: Vec<&ColumnType> = columns.iter().collect();
     program(&code, &columns, placement, shape)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use gpu_decode::source::{ColumnType, Part, join};
 
-use crate::gpu::options::{MOST_THREADS, Placement, Shape};
+use crate::gpu::options::{Placement, Shape};
 use crate::gpu::tuple::TupleCode;
 
 /// Hand-written device code that tuple code is made of.
@@ -17,7 +17,8 @@ pub const QUERY: [Part<'_>; 3] = [
 /// The bindings of a pipeline over `columns`, the types of all its inputs, of which `code` uses some.
 #[must_use]
 pub fn bindings(code: &TupleCode, columns: &[&ColumnType], placement: Placement, shape: Shape) -> String {
-    let Shape { threads_per_block, fits, group, items_per_thread, min_blocks, pack_indexes } = shape;
+    let Shape { threads_per_block, fits, group, items_per_thread, most_threads, min_blocks, pack_indexes } =
+        shape;
     let mut text = format!(
         "constexpr u32 ITEMS = {items_per_thread};\n\
          using Group = cb2t::Group<{group}>;\n\
@@ -46,7 +47,7 @@ pub fn bindings(code: &TupleCode, columns: &[&ColumnType], placement: Placement,
         threads_per_block.to_string()
     };
     let blocks = min_blocks
-        .map_or_else(|| format!("cb2t::larger({MOST_THREADS} / THREADS, 1)"), |blocks| blocks.to_string());
+        .map_or_else(|| format!("cb2t::larger({most_threads} / THREADS, 1)"), |blocks| blocks.to_string());
     let _ = write!(
         text,
         "struct Places {{{places} }};\n\

@@ -99,9 +99,12 @@ impl Options {
     }
 }
 
-/// Threads that a multiprocessor has at a time, unless told otherwise: a thread then has 128 registers, enough to ask memory for a whole tile's look-ups before it waits for the first. Fewer,
-/// larger thread blocks have fewer copies of groups in shared memory, which leaves more to the first-level cache.
-pub const MOST_THREADS: u32 = 512;
+/// Threads that a multiprocessor has at a time, unless told otherwise, where something of each row is kept from one step to the next: what look-ups found, or its group. A thread then has 128
+/// registers, enough to ask memory for a whole tile's look-ups before it waits for the first. Fewer, larger thread blocks have fewer copies of groups in shared memory, which leaves more to the
+/// first-level cache.
+pub const FEW_THREADS: u32 = 512;
+/// The same where only the rows that are left are known, for which 64 registers are enough: more threads wait for memory at the same time.
+pub const MANY_THREADS: u32 = 1024;
 
 /// Threads of a kernel, for tiles of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
@@ -114,21 +117,23 @@ pub struct Shape {
     pub group: u32,
     /// Values of a tile a thread.
     pub items_per_thread: u32,
-    /// Thread blocks that a multiprocessor must be able to hold; else as many as make [`MOST_THREADS`] threads.
+    /// Threads that a multiprocessor is to hold.
+    pub most_threads: u32,
+    /// Thread blocks that it must be able to hold; else as many as make `most_threads`.
     pub min_blocks: Option<u32>,
     /// Two groups' indexes in a register.
     pub pack_indexes: bool,
 }
 
 impl Shape {
-    /// What `options` say for tiles of `tile_size`.
+    /// What `options` say for tiles of `tile_size` and a kernel of which a multiprocessor is to hold `most_threads` threads.
     ///
     /// # Errors
     /// A shape that no kernel can have; the message names what can be.
-    pub fn new(options: &Options, tile_size: u32) -> Result<Self, QueryError> {
+    pub fn new(options: &Options, tile_size: u32, most_threads: u32) -> Result<Self, QueryError> {
         let ShapeOptions { threads_per_block, items_per_thread, min_blocks, pack_indexes } = options.shape;
         let is_shared = options.placement == Placement::Shared;
-        let threads = threads_per_block.unwrap_or(if is_shared { 128 } else { MOST_THREADS });
+        let threads = threads_per_block.unwrap_or(if is_shared { 128 } else { most_threads });
         // A whole tile a warp in shared memory would leave room for few warps.
         let by_block = is_shared && matches!(threads, 64 | 128 | 256 | 512);
         let usual = if by_block { tile_size / threads.max(1) } else { tile_size / 32 };
@@ -153,6 +158,7 @@ impl Shape {
             fits,
             group,
             items_per_thread: items,
+            most_threads,
             min_blocks,
             pack_indexes,
         })

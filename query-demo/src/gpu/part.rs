@@ -101,7 +101,7 @@ impl PreparedPart {
             let code = tuple_code(plan, index)?;
             let types: Vec<&ColumnType> = columns.iter().map(|column| column.column.column_type()).collect();
             let tile_size = types.first().map_or(1024, |column| column.tile_size);
-            let shape = Shape::new(options, tile_size)?;
+            let shape = Shape::new(options, tile_size, code.most_threads)?;
             let tile_count = columns.first().map_or(0, |column| column.tile_count);
             let ranges: Vec<_> = columns.iter().map(|column| column.ranges.as_deref()).collect();
             let tile_list =

@@ -8,9 +8,12 @@ use gpu_decode::program::Words;
 
 use crate::QueryError;
 use crate::gpu::expression::{Expressions, Width, fits_window};
+use crate::gpu::options::{FEW_THREADS, MANY_THREADS};
 use crate::gpu::uses::{Stage, Uses, stages};
 use crate::gpu::words::{BitSet, TablePart, Word};
-use crate::plan::{Build, Field, Index, Pipeline, Plan, Predicate, Probe, ProbeKind, Range, Sink, Value};
+use crate::plan::{
+    Build, Field, Groups, Index, Pipeline, Plan, Predicate, Probe, ProbeKind, Range, Sink, Value,
+};
 
 /// Of a larger table in which most keys find nothing, the keys' bits are asked first, which are a fraction of its entries and nearer; entries are fetched for what the other steps have left.
 const LATE_TABLE_BYTES: u64 = 64 << 10;
@@ -30,6 +33,8 @@ pub struct TupleCode {
     pub inputs: Vec<usize>,
     /// Bytes of shared memory that a launch adds to what the kernel declares.
     pub near_bytes: u64,
+    /// Threads that a multiprocessor is to hold, unless told otherwise.
+    pub most_threads: u32,
 }
 
 /// Places of the arguments that every pipeline has; three of each input follow.
@@ -63,6 +68,7 @@ pub fn tuple_code(plan: &Plan, index: usize) -> Result<TupleCode, QueryError> {
         body: String::new(),
         after: String::new(),
         has_index: false,
+        is_sum: matches!(&pipeline.sink, Sink::Aggregate(aggregate) if aggregate.groups == Groups::One),
     };
     for (number, stage) in stages.iter().enumerate() {
         writer.stage(number, stage)?;
@@ -89,6 +95,8 @@ struct Writer<'p> {
     after: String,
     /// Whether `index` is declared.
     has_index: bool,
+    /// Whether all rows are one group.
+    is_sum: bool,
 }
 
 impl Writer<'_> {
@@ -112,6 +120,11 @@ impl Writer<'_> {
             let _ = writeln!(now, "    const Input{input}::At at{input} = next{input};");
             let _ = writeln!(next, "    next{input} = tiles.at<Input{input}>(words + {place});");
         }
+        let keeps_entries = self.uses.probes.iter().any(|stages| !stages.is_empty());
+        let is_wide =
+            |input: &usize| self.out.pipeline.inputs.get(*input).is_some_and(|input| input.value_width > 32);
+        let is_light = self.is_sum && !keeps_entries && !inputs.iter().any(is_wide);
+        let most_threads = if is_light { MANY_THREADS } else { FEW_THREADS };
         let Self { before, body, after, .. } = &self;
         let copied = if self.near_bytes > 0 { "  __syncthreads();\n" } else { "" };
         let table = printable(&self.out.pipeline.table);
@@ -147,6 +160,7 @@ impl Writer<'_> {
             sets: self.out.sets,
             inputs,
             near_bytes: self.near_bytes,
+            most_threads,
         })
     }
 

@@ -86,7 +86,7 @@ impl ShimQuery {
                 columns.push(HostColumn { column_type: tiles.column_type().clone(), words });
             }
             let code = tuple_code(plan, index)?;
-            let mut shape = Shape::new(options, tile_size)?;
+            let mut shape = Shape::new(options, tile_size, code.most_threads)?;
             if std::mem::take(&mut shape.fits) {
                 // Nothing asks the compiled kernel for its threads.
                 shape.threads_per_block = 128;
