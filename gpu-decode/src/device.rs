@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
-use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
+use cudarc::driver::{CudaContext, CudaEvent, CudaGraph, CudaStream};
 
 use crate::{GpuError, Program};
 
@@ -24,6 +24,35 @@ pub struct Device {
 #[derive(Debug)]
 pub struct DeviceEvent {
     event: CudaEvent,
+}
+
+/// Work that was recorded once and runs again as a whole: the host asks for it in one call, and parts that do not wait for each other run side by side.
+pub struct Recording {
+    graph: CudaGraph,
+}
+
+impl std::fmt::Debug for Recording {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Recording").finish_non_exhaustive()
+    }
+}
+
+// SAFETY: a graph must not be used by two threads at a time. It is used through `&mut self` alone, and dropped by whoever owns it; both bind the context to their thread.
+unsafe impl Send for Recording {}
+// SAFETY: a shared reference gives no access to the graph.
+unsafe impl Sync for Recording {}
+
+impl Recording {
+    /// Enqueues the work once more.
+    ///
+    /// # Safety
+    /// What the recorded kernels and fills read and write lies in living allocations of the device, and stays there until it has been synchronized.
+    ///
+    /// # Errors
+    /// Of the driver.
+    pub unsafe fn launch(&mut self) -> Result<(), GpuError> {
+        self.graph.launch().map_err(GpuError::driver("launching recorded work"))
+    }
 }
 
 impl DeviceEvent {
@@ -130,6 +159,39 @@ impl Device {
         let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
         let event = self.stream.record_event(flags).map_err(GpuError::driver("timing by events"))?;
         Ok(DeviceEvent { event })
+    }
+
+    /// The device with another queue: what is asked of it begins when all that was asked of this one so far is done.
+    ///
+    /// # Errors
+    /// Of the driver.
+    pub fn fork(&self) -> Result<Self, GpuError> {
+        let stream = self.stream.fork().map_err(GpuError::driver("making a stream"))?;
+        Ok(Self { stream, ..self.clone() })
+    }
+
+    /// What is asked of this queue from now on begins when all that was asked of `other` so far is done.
+    ///
+    /// # Errors
+    /// Of the driver.
+    pub fn join(&self, other: &Self) -> Result<(), GpuError> {
+        self.stream.join(&other.stream).map_err(GpuError::driver("waiting for a stream"))
+    }
+
+    /// Records what `work` asks of this queue, and of forks that it joins again, instead of doing it. `work` neither waits for the device nor takes or frees its memory.
+    ///
+    /// # Errors
+    /// Those of `work`, or of the driver.
+    pub fn record<E: From<GpuError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<Recording, E> {
+        let driver = GpuError::driver("recording work");
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        self.stream.begin_capture(mode).map_err(&driver)?;
+        let worked = work();
+        // Ended in any case: the stream would stay in this mode.
+        let ended = self.stream.end_capture(sys::CUgraphInstantiate_flags(0));
+        worked?;
+        let nothing = || GpuError::Driver { what: "recording work", message: "nothing was recorded".into() };
+        Ok(Recording { graph: ended.map_err(&driver)?.ok_or_else(nothing)? })
     }
 
     /// Runs `work` and returns the milliseconds that the device took for what it enqueued.

@@ -41,7 +41,7 @@ pub mod tiles;
 
 pub use column::DeviceColumn;
 pub use decode::LaunchShape;
-pub use device::{Device, DeviceEvent};
+pub use device::{Device, DeviceEvent, Recording};
 pub use error::GpuError;
 pub use memory::{DeviceMemory, PinnedMemory};
 pub use program::Program;

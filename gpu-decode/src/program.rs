@@ -212,7 +212,24 @@ impl Kernel {
             .map_err(GpuError::driver("splitting the first-level cache"))
     }
 
-    /// Enqueues the kernel.
+    /// Enqueues the kernel on its device's queue.
+    ///
+    /// # Safety
+    /// As [`Kernel::launch_on`].
+    ///
+    /// # Errors
+    /// As [`Kernel::launch_on`].
+    pub unsafe fn launch(
+        &self,
+        thread_blocks: u32,
+        threads_per_block: u32,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), GpuError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_on(&self.device, thread_blocks, threads_per_block, arguments) }
+    }
+
+    /// Enqueues the kernel on `queue`: its device, or a fork of it that the device will join.
     ///
     /// # Safety
     /// `arguments` are the kernel's parameters in order and type; what it reads and writes through them lies in living allocations of this device, and stays there until the
@@ -220,13 +237,14 @@ impl Kernel {
     ///
     /// # Errors
     /// A launch that the driver refuses. Errors within the kernel come with the next synchronization.
-    pub unsafe fn launch(
+    pub unsafe fn launch_on(
         &self,
+        queue: &Device,
         thread_blocks: u32,
         threads_per_block: u32,
         arguments: &[Argument<'_>],
     ) -> Result<(), GpuError> {
-        let mut launch = self.device.stream.launch_builder(&self.function);
+        let mut launch = queue.stream.launch_builder(&self.function);
         for argument in arguments {
             match argument {
                 Argument::Address(value) | Argument::U64(value) => launch.arg(value),

@@ -58,7 +58,7 @@ pub struct GpuProfile {
     pub programs: Vec<ProgramProfile>,
     /// Milliseconds of decoding columns beforehand.
     pub decode_ms: f64,
-    /// Milliseconds of each kernel and of the filling before, by the device's clock, in order.
+    /// Milliseconds of each kernel and of the filling before, by the device's clock, in order, as in the first run: later ones are not marked in between, and builds run side by side.
     pub kernels: Vec<KernelProfile>,
     /// Milliseconds of all kernels, from the first fill to the last kernel's end.
     pub kernels_ms: f64,

@@ -100,6 +100,8 @@ pub enum JobStep {
         threads_per_block: u32,
         /// Its arguments.
         words: Vec<JobWord>,
+        /// Whether it needs nothing that a kernel before it leaves, and only kernels that are not apart need what it leaves.
+        is_apart: bool,
     },
 }
 
@@ -386,11 +388,14 @@ impl Layout<'_> {
         });
         let words = words.collect();
         if tile_count > 0 {
+            let of_plan = self.plan.pipelines.get(index);
             self.job.steps.push(JobStep::Launch {
                 kernel: JobKernel::Pipeline(index),
                 thread_blocks,
                 threads_per_block: pipeline.shape.threads_per_block,
                 words,
+                is_apart: of_plan
+                    .is_some_and(|of| matches!(of.sink, Sink::Build(_)) && of.probes().next().is_none()),
             });
         }
         Ok(())
@@ -434,6 +439,7 @@ impl Layout<'_> {
                 JobWord::Address(Buffer::Results, count_offset(self.plan)),
                 JobWord::Address(Buffer::Results, self.job.records_offset),
             ],
+            is_apart: false,
         });
         Ok(())
     }

@@ -255,7 +255,7 @@ fn input(query: &ShimQuery, job: &Job, first_kernel: usize, order: u64) -> Vec<u
             JobStep::Fill { buffer, range, byte } => {
                 words.extend([0, place(*buffer), range.start, range.end, u64::from(*byte)]);
             }
-            JobStep::Launch { kernel, thread_blocks, threads_per_block, words: arguments } => {
+            JobStep::Launch { kernel, thread_blocks, threads_per_block, words: arguments, .. } => {
                 let kernel = match kernel {
                     JobKernel::Pipeline(index) => first_kernel + index,
                     JobKernel::Compact => 0,
