@@ -4,7 +4,7 @@
 set -eu
 out=$1
 bench=${2:-target/release/examples/bench_decode}
-"$bench" table --values 1073741824 --json "$out/decode.json" | tee "$out/table.txt"
+"$bench" table --values 536870912 --json "$out/decode.json" | tee "$out/table.txt"
 "$bench" encode | tee "$out/encode.txt"
 "$bench" check | tee "$out/check.txt"
 for tool in memcheck racecheck synccheck initcheck; do
