@@ -22,8 +22,6 @@ struct plain {
       const u32 position = i * G::size + group.rank;
       values[i] = TILE::whole || position < tile.value_count ? __ldcs(stored + position) : V(0);
     }
-    // Narrow values in a register each are few bytes to wait for, and many registers.
-    if constexpr (sizeof(V) >= 4) values[0] |= cb2t::after_all(values);
   }
 };
 

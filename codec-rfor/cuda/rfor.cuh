@@ -40,7 +40,7 @@ struct rfor {
     const u32 value_words = cb2t::sequence::words(run_count, value_bits);
     // Both streams are asked for before the first is needed: runs of 4 are a tenth faster with this order (bench/NOTES.md).
     const u32 sectors = (value_words + cb2t::sequence::words(run_count, metadata.length_bit_width)) / 8;
-    if (group.rank < sectors) cb2t::prefetch(tile.bytes + 16 + group.rank * 32);
+    if (group.rank < sectors) cb2t::keep_order(tile.bytes + 16 + group.rank * 32);
     // Where no value repeats, runs are positions.
     const bool distinct = TILE::whole && run_count == G::size * N;
     if (group.warp() == 0 && !distinct) find_starts(group.lane(), run_values + value_words, metadata, scratch.rows);

@@ -5,20 +5,6 @@ namespace cb2t {
 // The lowest bit_width bits, 1 to 32.
 __device__ __forceinline__ u32 low_bits(u32 bits, u32 bit_width) { return bits & (0xffffffffu >> (32 - bit_width)); }
 
-// 0, but known only when all values are. What needs it waits for memory once: the compiler would else move loads down to their first use, to save registers, and wait again and again.
-template <class T, u32 N>
-__device__ __forceinline__ T after_all(const T (&values)[N]) {
-#if defined(__CUDA_ARCH__)
-  T all = values[0];
-#pragma unroll
-  for (u32 k = 1; k < N; k++) all &= values[k];
-  // No grid here has a third dimension, which the compiler cannot know.
-  return all & static_cast<T>(gridDim.z - 1);
-#else
-  return 0;
-#endif
-}
-
 // bits << distance, as a product: it goes to the unit that multiplies. The shift back down and the addition of a reference are then one instruction of the other, which has most of the work in
 // decoding; a shift and a mask would be two more.
 __device__ __forceinline__ u32 raised(u32 bits, u32 distance) {
@@ -92,6 +78,20 @@ using Scratch = typename Either<WIDTHS::few && G::size == LANES, NoScratch, Word
 
 // So many loads are made one after the other anyway.
 constexpr u32 FEW_WORDS = 8;
+
+// 0, but known only when all words are. What needs it waits for memory once: the compiler would else move loads down to their first use, to save registers, and wait again and again.
+template <u32 N>
+__device__ __forceinline__ u32 after_all(const u32 (&words)[N]) {
+#if defined(__CUDA_ARCH__)
+  u32 all = words[0];
+#pragma unroll
+  for (u32 k = 1; k < N; k++) all &= words[k];
+  // No grid here has a third dimension, which the compiler cannot know.
+  return all & (gridDim.z - 1);
+#else
+  return 0;
+#endif
+}
 
 // A warp whose lanes hold whole strings: each word is loaded once, all loads before the first use. A tile that ends early has fewer rows, and only their words.
 template <u32 BIT_WIDTH, bool WHOLE, class V, u32 N>

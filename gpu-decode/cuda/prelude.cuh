@@ -43,11 +43,12 @@ struct Tile {
   u32 value_count;
 };
 
-// Orders the code around it. ptxas deletes the load, whose result nobody uses, but only after it has placed what comes before and behind.
-__device__ __forceinline__ void prefetch(const u8* line) {
+// Keeps the compiler from moving what comes before it behind it, and the other way round. It asks memory for nothing: ptxas deletes the load, whose result nobody uses, once all is in its order.
+__device__ __forceinline__ void keep_order(const u8* line) {
 #if defined(__CUDA_ARCH__)
   u32 unused;
   asm volatile("ld.global.u32 %0, [%1];" : "=r"(unused) : "l"(line));
+  (void)unused;
 #else
   (void)line;
 #endif

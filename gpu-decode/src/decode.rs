@@ -31,7 +31,6 @@ impl LaunchShape {
         let specialized = column.codecs.iter().all(|codec| !codec.parameters.is_empty());
         let (threads_per_block, blocks_per_multiprocessor) = match (specialized, column.value_width) {
             (true, 32) if work == Work::Sum => (64, 12),
-            (true, 64) if work == Work::Sum => (64, 6),
             (true, 64) => (32, 12),
             (true, 32) => (32, 24),
             (true, _) => (128, 6),

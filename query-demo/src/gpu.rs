@@ -13,7 +13,7 @@
 //! | [`job`] | a query's work on a device as plain data |
 //! | [`store`] | columns on devices, kept for the next query |
 //! | [`mod@device`] | queries on devices |
-//! | [`part`] | a query on one device: upload, compile, run |
+//! | [`part`] | a query on one device: upload, compile, run (`part/run.rs`) |
 //! | [`options`] | placement and launch shape |
 
 pub mod bindings;
