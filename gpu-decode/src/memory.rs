@@ -135,21 +135,25 @@ impl DeviceMemory {
         self.device.synchronize()
     }
 
-    /// As [`DeviceMemory::read`], into the first `bytes` bytes of `target`, which the device reaches without a detour.
+    /// Enqueues a copy of the first `bytes` bytes to those of `target`, which the device reaches without a detour.
+    ///
+    /// # Safety
+    /// `target` is neither looked at nor dropped before the device has been synchronized, nor while a recording of this copy runs.
     ///
     /// # Errors
-    /// More bytes than either has, or an error of the device or of a kernel before.
-    pub fn read_pinned(
-        &self,
-        offset_bytes: usize,
-        bytes: usize,
-        target: &mut PinnedMemory,
-    ) -> Result<(), GpuError> {
-        let room = target.bytes as u64;
-        let (start, end) = (offset_bytes as u64, offset_bytes.saturating_add(bytes) as u64);
-        let out_of_range = GpuError::OutOfRange { start, end, value_count: self.bytes as u64, room };
+    /// More bytes than either has, or an error of the device.
+    pub unsafe fn copy_to_pinned(&self, target: &mut PinnedMemory, bytes: usize) -> Result<(), GpuError> {
+        let (value_count, room) = (self.bytes as u64, target.bytes as u64);
+        let out_of_range = GpuError::OutOfRange { start: 0, end: bytes as u64, value_count, room };
+        let address = self.within(0, bytes)?;
         let target = target.bytes_mut().get_mut(..bytes).ok_or(out_of_range)?;
-        self.read(offset_bytes, target)
+        if bytes == 0 {
+            return Ok(());
+        }
+        let driver = GpuError::driver("copying from the device");
+        self.device.context.bind_to_thread().map_err(&driver)?;
+        // SAFETY: the source lies within this allocation (`within`), which is freed only after the stream has drained (`drop`); for the target the caller vouches.
+        unsafe { result::memcpy_dtoh_async(target, address, self.device.stream.cu_stream()) }.map_err(driver)
     }
 
     /// Enqueues a copy of the first `bytes` bytes to `target`, on the same device.
@@ -214,7 +218,7 @@ impl PinnedMemory {
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the allocation has `bytes` initialized bytes (`allocate`), and every copy into it has been waited for (`DeviceMemory::read`).
+        // SAFETY: the allocation has `bytes` initialized bytes (`allocate`), and whoever enqueues a copy into it waits for that first (`copy_to_pinned`).
         unsafe { std::slice::from_raw_parts(self.address.cast::<u8>(), self.bytes) }
     }
 
@@ -232,7 +236,7 @@ unsafe impl Sync for PinnedMemory {}
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
         if self.context.bind_to_thread().is_ok() {
-            // SAFETY: the address came from `malloc_host` and is freed only here; `Upload` and `DeviceMemory::read` have waited for every copy from it and to it.
+            // SAFETY: the address came from `malloc_host` and is freed only here; `Upload` has waited for every copy from it, and the caller of `copy_to_pinned` for every copy to it.
             let _ = unsafe { result::free_host(self.address) };
         }
     }

@@ -33,8 +33,6 @@ mod worker;
 
 use serde::Serialize;
 
-pub use self::groups::merge;
-
 use self::aggregate::Aggregator;
 use self::build::Builder;
 use self::groups::LocalGroups;
@@ -108,7 +106,7 @@ fn run_aggregate(
     let (locals, mut profile) = scan::scan(stage, &Aggregator::new(stage, aggregate)?)?;
     let locals = if locals.is_empty() { vec![LocalGroups::new(aggregate)] } else { locals };
     let parts = locals.into_iter().map(|local| local.finish(aggregate)).collect();
-    let groups = merge(aggregate, parts);
+    let groups = aggregate.merge(parts);
     profile.milliseconds = start.elapsed().as_secs_f64() * 1e3;
     Ok((groups, profile))
 }

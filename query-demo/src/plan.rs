@@ -258,6 +258,36 @@ pub struct Aggregate {
     pub presence: Option<usize>,
 }
 
+impl Aggregate {
+    /// The groups of several scans of parts of the same rows as those of one scan, by ascending index.
+    #[must_use]
+    pub fn merge(&self, parts: Vec<GroupWords>) -> GroupWords {
+        let word_count = self.words.len();
+        let mut places: Vec<(u64, u32, u32)> = Vec::new();
+        for (part, groups) in (0..).zip(&parts) {
+            places.extend(groups.indexes.iter().zip(0..).map(|(&index, number)| (index, part, number)));
+        }
+        places.sort_unstable_by_key(|&(index, ..)| index);
+        let mut merged = GroupWords::default();
+        for (index, part, number) in places {
+            let start = number as usize * word_count;
+            let words = parts.get(part as usize).and_then(|part| part.words.get(start..start + word_count));
+            let words = words.unwrap_or_default();
+            if merged.indexes.last() != Some(&index) {
+                merged.indexes.push(index);
+                merged.words.extend_from_slice(words);
+                continue;
+            }
+            let start = merged.words.len() - word_count;
+            let targets = merged.words.get_mut(start..).unwrap_or_default();
+            for ((target, word), how) in targets.iter_mut().zip(words).zip(&self.words) {
+                *target = how.value.combine(*target, *word);
+            }
+        }
+        merged
+    }
+}
+
 /// A part of a group's key. Its code is value - range.min, of a nullable part one more, and 0 for null. A group's index is the sum of code * stride.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupKey {
@@ -273,6 +303,15 @@ pub struct GroupKey {
     pub codes: u64,
     /// Product of the later parts' codes.
     pub stride: u64,
+}
+
+impl GroupKey {
+    /// The value of this part of the key in the group `index`, none where it is null.
+    #[must_use]
+    pub fn value_of(&self, index: u64) -> Option<i64> {
+        let code = index / self.stride.max(1) % self.codes.max(1);
+        Some(self.range.min.wrapping_add_unsigned(code.checked_sub(self.nullable.into())?))
+    }
 }
 
 /// How groups are found.
@@ -362,6 +401,20 @@ pub struct GroupWords {
     pub indexes: Vec<u64>,
     /// The words of each group, one group after the other.
     pub words: Vec<u64>,
+}
+
+impl GroupWords {
+    /// The groups of these numbers, which have `each` words.
+    #[must_use]
+    pub fn take(&self, numbers: &[u32], each: usize) -> Self {
+        let mut taken = Self::default();
+        for &number in numbers {
+            let start = number as usize * each;
+            taken.indexes.extend(self.indexes.get(number as usize));
+            taken.words.extend_from_slice(self.words.get(start..start + each).unwrap_or_default());
+        }
+        taken
+    }
 }
 
 impl WordValue {

@@ -280,7 +280,7 @@ fn partial_groups_merge_to_the_groups_of_all() {
         let (all, _) = agreed(vec![aggregate(vec![], vec![], by.clone())], &tables);
         let parts = [low.clone(), high.clone()]
             .map(|part| agreed(vec![aggregate(vec![filter(part)], vec![], by.clone())], &tables).0);
-        assert_eq!(cpu::merge(&by, parts.to_vec()), all);
-        assert_eq!(cpu::merge(&by, vec![all.clone()]), all);
+        assert_eq!(by.merge(parts.to_vec()), all);
+        assert_eq!(by.merge(vec![all.clone()]), all);
     }
 }

@@ -114,31 +114,3 @@ impl LocalGroups {
         }
     }
 }
-
-/// The groups of several scans of parts of the same rows as those of one scan, by ascending index.
-#[must_use]
-pub fn merge(aggregate: &Aggregate, parts: Vec<GroupWords>) -> GroupWords {
-    let word_count = aggregate.words.len();
-    let mut places: Vec<(u64, usize, usize)> = Vec::new();
-    for (part, groups) in parts.iter().enumerate() {
-        places.extend(groups.indexes.iter().enumerate().map(|(number, &index)| (index, part, number)));
-    }
-    places.sort_unstable();
-    let mut merged = GroupWords::default();
-    for (index, part, number) in places {
-        let start = number * word_count;
-        let words = parts.get(part).and_then(|part| part.words.get(start..start + word_count));
-        let words = words.unwrap_or_default();
-        if merged.indexes.last() != Some(&index) {
-            merged.indexes.push(index);
-            merged.words.extend_from_slice(words);
-            continue;
-        }
-        let start = merged.words.len() - word_count;
-        let targets = merged.words.get_mut(start..).unwrap_or_default();
-        for ((target, word), how) in targets.iter_mut().zip(words).zip(&aggregate.words) {
-            *target = how.value.combine(*target, *word);
-        }
-    }
-    merged
-}

@@ -7,12 +7,11 @@ use gpu_decode::Device;
 
 use crate::QueryError;
 use crate::gpu::check::check;
-use crate::gpu::job::merge;
 use crate::gpu::options::{Options, Shape};
-use crate::gpu::part::PreparedPart;
+use crate::gpu::part::{Launched, PreparedPart};
 use crate::gpu::presence::Complete;
 use crate::gpu::store::Store;
-use crate::plan::{GroupWords, Plan};
+use crate::plan::{GroupWords, Plan, Sink};
 use crate::scan::{Tables, table};
 
 /// The devices that queries run on, and the columns that are there.
@@ -60,7 +59,7 @@ pub struct GpuProfile {
     pub decode_ms: f64,
     /// Milliseconds of each kernel and of the filling before, by the device's clock, in order, as in the first run: later ones are not marked in between, and builds run side by side.
     pub kernels: Vec<KernelProfile>,
-    /// Milliseconds of all kernels, from the first fill to the last kernel's end.
+    /// Milliseconds of all kernels, from the first fill to the last kernel's end; in runs after the first with the copy of the results' beginning.
     pub kernels_ms: f64,
     /// Milliseconds from the first launch until the result was on the host.
     pub total_ms: f64,
@@ -141,25 +140,41 @@ impl Prepared {
     /// Whatever a kernel reports (a key that occurs twice, values that contradict their statistics), more groups than fit, or an error of a device.
     pub fn run(&mut self) -> Result<(GroupWords, GpuProfile), QueryError> {
         let plan = &self.plan.plan;
-        let runs = on_all(self.parts.iter_mut(), |part| part.run(plan))?;
+        let mut waiting: Vec<&mut PreparedPart> = self.parts.iter_mut().collect();
+        let (mut runs, mut runs_again, mut start) = (Vec::new(), 0, Instant::now());
+        while !waiting.is_empty() {
+            start = Instant::now();
+            // All devices are asked before one is waited for.
+            let launched: Vec<Launched> =
+                waiting.iter_mut().map(|part| part.launch()).collect::<Result<_, _>>()?;
+            let mut again = Vec::new();
+            for (part, launched) in waiting.into_iter().zip(&launched) {
+                match part.collect(plan, launched, runs_again)? {
+                    Some(run) => runs.push(run),
+                    None => again.push(part),
+                }
+            }
+            waiting = again;
+            runs_again += 1;
+        }
         let mut profile = GpuProfile {
             upload_ms: self.upload_ms,
             compile_ms: self.compile_ms,
+            total_ms: milliseconds(start),
             devices: u32::try_from(self.parts.len()).unwrap_or(u32::MAX),
             ..GpuProfile::default()
         };
+        self.parts.iter().for_each(|part| part.describe(&mut profile));
         let mut groups = Vec::new();
-        for (part, (found, times)) in self.parts.iter().zip(runs) {
+        for (found, times) in runs {
             groups.push(found);
-            part.describe(&mut profile);
+            profile.runs_again = profile.runs_again.max(times.runs_again);
             // The slowest device's times.
-            if times.total_ms >= profile.total_ms {
-                profile.total_ms = times.total_ms;
+            if times.kernels_ms + times.decode_ms >= profile.kernels_ms + profile.decode_ms {
                 profile.decode_ms = times.decode_ms;
                 profile.kernels_ms = times.kernels_ms;
                 profile.kernels = times.kernels;
             }
-            profile.runs_again = profile.runs_again.max(times.runs_again);
         }
         Ok((self.plan.shown(merge(plan, groups)), profile))
     }
@@ -167,6 +182,14 @@ impl Prepared {
     /// The programs as they are compiled for the first device: of each pipeline, then the one that collects groups.
     pub fn sources(&self) -> impl Iterator<Item = &str> {
         self.parts.first().into_iter().flat_map(PreparedPart::sources)
+    }
+}
+
+/// The groups that several devices found as those of one.
+fn merge(plan: &Plan, mut parts: Vec<GroupWords>) -> GroupWords {
+    match plan.pipelines.last().map(|pipeline| &pipeline.sink) {
+        Some(Sink::Aggregate(aggregate)) if parts.len() > 1 => aggregate.merge(parts),
+        _ => parts.pop().unwrap_or_default(),
     }
 }
 

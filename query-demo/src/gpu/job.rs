@@ -1,5 +1,6 @@
 //! A query's work on one device as plain data: what memory it needs, what is filled, which kernels are launched with which words. Executed by CUDA, or in tests by the CPU.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -185,19 +186,25 @@ impl Job {
         self.bytes.get(&buffer).copied().unwrap_or(0)
     }
 
-    /// Looks at what the run has left. `read` gives bytes of [`Buffer::Results`]; the first [`FIRST_COPY_BYTES`] suffice where all groups are among them.
+    /// Bytes of [`Buffer::Results`] that are copied before it is known how many there are.
+    #[must_use]
+    pub fn first_bytes(&self) -> u64 {
+        FIRST_COPY_BYTES.min(self.buffer_bytes(Buffer::Results))
+    }
+
+    /// Looks at what the run has left. `first` are the [`Job::first_bytes`] of [`Buffer::Results`]; `read` gives those of a range behind, where not all groups are among the first.
     ///
     /// # Errors
     /// Whatever a kernel has reported, or that of `read`.
     pub fn outcome(
         &self,
         plan: &Plan,
-        mut read: impl FnMut(Range<u64>) -> Result<Vec<u8>, QueryError>,
+        first: &[u8],
+        read: impl FnOnce(Range<u64>) -> Result<Vec<u8>, QueryError>,
     ) -> Result<Outcome, QueryError> {
-        let first = read(0..FIRST_COPY_BYTES.min(self.buffer_bytes(Buffer::Results)))?;
         let mut full = Vec::new();
         for (index, pipeline) in plan.pipelines.iter().enumerate() {
-            let flags = word_at(&first, index as u64 * STATE_BYTES);
+            let flags = word_at(first, index as u64 * STATE_BYTES);
             if flags & STATISTICS != 0 {
                 return Err(QueryError::Statistics { table: pipeline.table.clone() });
             }
@@ -215,16 +222,21 @@ impl Job {
         if !full.is_empty() {
             return Ok(Outcome::Grow(full));
         }
-        let count = if self.one_group { 1 } else { word_at(&first, count_offset(plan)) };
+        let count = if self.one_group { 1 } else { word_at(first, count_offset(plan)) };
         let record_bytes = (1 + self.words_per_group) * 8;
-        let end = self.records_offset + count.saturating_mul(record_bytes);
-        let more = if end > first.len() as u64 { read(first.len() as u64..end)? } else { Vec::new() };
-        let all = [first, more].concat();
+        let end = self.records_offset.saturating_add(count.saturating_mul(record_bytes));
+        let all = if end > first.len() as u64 {
+            Cow::Owned([first, &read(first.len() as u64..end)?].concat())
+        } else {
+            Cow::Borrowed(first)
+        };
+        let at = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+        let records = all.get(at(self.records_offset)..at(end)).unwrap_or_default();
         let mut groups = GroupWords::default();
-        for group in 0..count {
-            let record = self.records_offset + group * record_bytes;
-            groups.indexes.push(word_at(&all, record));
-            groups.words.extend((1..=self.words_per_group).map(|word| word_at(&all, record + word * 8)));
+        for record in records.chunks_exact(at(record_bytes)) {
+            let mut words = record.chunks_exact(8).map(|word| word_at(word, 0));
+            groups.indexes.extend(words.next());
+            groups.words.extend(words);
         }
         Ok(Outcome::Groups(groups))
     }
@@ -474,32 +486,4 @@ pub fn planned_slots(plan: &Plan) -> Vec<u64> {
         Sink::Build(_) => 0,
     });
     slots.collect()
-}
-
-/// Merges the groups that several devices found.
-#[must_use]
-pub fn merge(plan: &Plan, mut parts: Vec<GroupWords>) -> GroupWords {
-    if parts.len() <= 1 {
-        return parts.pop().unwrap_or_default();
-    }
-    let Some(Sink::Aggregate(aggregate)) = plan.pipelines.last().map(|pipeline| &pipeline.sink) else {
-        return GroupWords::default();
-    };
-    let each = aggregate.words.len();
-    let mut groups: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for part in &parts {
-        for (group, &index) in part.indexes.iter().enumerate() {
-            let words = part.words.get(group * each..(group + 1) * each).unwrap_or_default();
-            let merged = groups.entry(index).or_insert_with(|| vec![0; each]);
-            for ((merged, &word), of) in merged.iter_mut().zip(words).zip(&aggregate.words) {
-                *merged = of.value.combine(*merged, word);
-            }
-        }
-    }
-    let mut merged = GroupWords::default();
-    for (index, words) in groups {
-        merged.indexes.push(index);
-        merged.words.extend(words);
-    }
-    merged
 }

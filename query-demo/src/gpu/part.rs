@@ -23,7 +23,7 @@ use crate::gpu::tuple::{TupleCode, tuple_code};
 use crate::plan::Plan;
 use crate::scan::{Tables, table};
 
-pub use run::Times;
+pub use run::{Launched, Times};
 
 /// A query on one device.
 #[derive(Debug)]

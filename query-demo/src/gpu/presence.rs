@@ -35,11 +35,9 @@ impl Complete {
             return groups;
         }
         let each = groups.words.len().checked_div(groups.indexes.len()).unwrap_or(0).max(1);
-        let mut place = 0;
-        groups.words.retain(|_| {
-            place += 1;
-            (place - 1) % each + self.added < each
-        });
+        let shown = each.saturating_sub(self.added);
+        groups.words =
+            groups.words.chunks_exact(each).flat_map(|words| words.iter().take(shown)).copied().collect();
         groups
     }
 }

@@ -1,11 +1,10 @@
 //! Runs of a query on one device: the first one marked step by step, the next ones recorded.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use gpu_decode::decode::Decoder;
 use gpu_decode::program::{Argument, Words};
-use gpu_decode::{Device, GpuError};
+use gpu_decode::{Device, DeviceEvent, GpuError};
 
 use super::PreparedPart;
 use crate::QueryError;
@@ -17,6 +16,9 @@ use crate::plan::{GroupWords, Plan};
 /// Times that a query runs with larger hash tables before it is given up: beyond, they have more slots than there are 32-bit numbers.
 const MOST_RUNS_AGAIN: u32 = 16;
 
+/// The name of steps that decode beforehand.
+const DECODE: &str = "decode";
+
 /// Milliseconds of one run on one device.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
@@ -24,96 +26,106 @@ pub struct Times {
     pub decode_ms: f64,
     /// Each kernel.
     pub kernels: Vec<KernelProfile>,
-    /// All of them.
+    /// All of them; in recorded runs with the copy of the results' beginning.
     pub kernels_ms: f64,
-    /// From the first launch until the result was on the host.
-    pub total_ms: f64,
     /// Runs with larger hash tables.
     pub runs_again: u32,
 }
 
+/// A run that the device was asked for and whose result has not been read.
+#[derive(Debug)]
+pub struct Launched {
+    start: DeviceEvent,
+    /// The ends of steps, named; of a recorded run the end of all.
+    ends: Vec<(String, DeviceEvent)>,
+}
+
 impl PreparedPart {
-    /// Runs until no hash table was too small.
+    /// Asks the device for a run, without waiting for it. The first run after memory was laid out is asked for step by step, with marks between; the next ones are recordings of the same.
+    ///
+    /// # Errors
+    /// Of the device.
+    pub fn launch(&mut self) -> Result<Launched, QueryError> {
+        let job = std::mem::take(&mut self.job);
+        let launched =
+            if self.is_recorded(&job) { self.launch_recorded(&job) } else { self.launch_marked(&job) };
+        self.job = job;
+        launched
+    }
+
+    /// Waits for a run and reads its result. None if hash tables were too small: they are larger now, and the query has to run again. `runs_again` is how often it has done so.
     ///
     /// # Errors
     /// As [`crate::gpu::Prepared::run`].
-    pub fn run(&mut self, plan: &Plan) -> Result<(GroupWords, Times), QueryError> {
-        let mut runs_again = 0;
-        loop {
-            let (outcome, mut times) = self.run_once(plan)?;
-            match outcome {
-                Outcome::Groups(groups) => {
-                    times.runs_again = runs_again;
-                    return Ok((groups, times));
-                }
-                Outcome::Grow(full) => {
-                    runs_again += 1;
-                    let capacity = full.iter().filter_map(|&index| self.slots.get(index)).max().copied();
-                    if runs_again > MOST_RUNS_AGAIN {
-                        return Err(QueryError::TooManyGroups { capacity: capacity.unwrap_or(0) / 2 });
-                    }
-                    for index in full {
-                        if let Some(slots) = self.slots.get_mut(index) {
-                            *slots = slots.saturating_mul(4);
-                        }
-                    }
-                    let placement =
-                        if self.decodes_beforehand() { Placement::PreDecode } else { Placement::Register };
-                    self.lay_out(plan, placement)?;
-                }
+    pub fn collect(
+        &mut self,
+        plan: &Plan,
+        launched: &Launched,
+        runs_again: u32,
+    ) -> Result<Option<(GroupWords, Times)>, QueryError> {
+        self.device.synchronize()?;
+        let first = self.first_copy.bytes().get(..at(self.job.first_bytes())).unwrap_or_default();
+        let groups = match self.job.outcome(plan, first, |range| self.read_results(range))? {
+            Outcome::Groups(groups) => groups,
+            Outcome::Grow(full) => {
+                self.grow(plan, &full, runs_again)?;
+                return Ok(None);
+            }
+        };
+        let times = match &self.times {
+            Some(first_run) if self.is_recorded(&self.job) => first_run.clone(),
+            _ => Times::of_steps(launched)?,
+        };
+        let kernels_ms = match launched.ends.last() {
+            Some((_, end)) => launched.start.milliseconds_until(end)? - times.decode_ms,
+            None => 0.0,
+        };
+        self.times = Some(times.clone());
+        Ok(Some((groups, Times { kernels_ms, runs_again, ..times })))
+    }
+
+    /// Gives the hash tables of the pipelines `full` four times the slots.
+    fn grow(&mut self, plan: &Plan, full: &[usize], runs_again: u32) -> Result<(), QueryError> {
+        if runs_again == MOST_RUNS_AGAIN {
+            let capacity = full.iter().filter_map(|&index| self.slots.get(index)).max().copied();
+            return Err(QueryError::TooManyGroups { capacity: capacity.unwrap_or(0) / 2 });
+        }
+        for &index in full {
+            if let Some(slots) = self.slots.get_mut(index) {
+                *slots = slots.saturating_mul(4);
             }
         }
+        let placement =
+            if decodes_beforehand(&self.job) { Placement::PreDecode } else { Placement::Register };
+        self.lay_out(plan, placement)
     }
 
-    fn decodes_beforehand(&self) -> bool {
-        self.job.steps.iter().any(|step| matches!(step, JobStep::Decode { .. }))
+    /// Decoding beforehand is timed apart, so such runs are not recorded.
+    fn is_recorded(&self, job: &Job) -> bool {
+        self.times.is_some() && !decodes_beforehand(job)
     }
 
-    /// The first run after memory was laid out asks for one thing after the other, with marks between; the next ones launch a recording of the same.
-    fn run_once(&mut self, plan: &Plan) -> Result<(Outcome, Times), QueryError> {
-        // Decoding beforehand is timed apart.
-        let is_recorded = self.times.is_some() && !self.decodes_beforehand();
-        let job = std::mem::take(&mut self.job);
-        let run = if is_recorded { self.run_recorded(&job, plan) } else { self.run_marked(&job, plan) };
-        self.job = job;
-        run
-    }
-
-    fn run_marked(&mut self, job: &Job, plan: &Plan) -> Result<(Outcome, Times), QueryError> {
-        let start = Instant::now();
+    fn launch_marked(&mut self, job: &Job) -> Result<Launched, QueryError> {
         let device = self.device.clone();
-        let mut marks = vec![(String::new(), device.event()?)];
+        let (start, mut ends) = (device.event()?, Vec::new());
         for (number, step) in job.steps.iter().enumerate() {
             self.ask(step, &device)?;
             // One mark behind all fills, and one behind each of the others.
             let next_fills = matches!(job.steps.get(number + 1), Some(JobStep::Fill { .. }));
             let name = match step {
-                JobStep::Decode { .. } => "decode".to_owned(),
+                JobStep::Decode { .. } => DECODE.to_owned(),
                 JobStep::Fill { .. } if next_fills => continue,
                 JobStep::Fill { .. } => "fill".to_owned(),
                 JobStep::Launch { kernel: JobKernel::Pipeline(index), .. } => format!("pipeline {index}"),
                 JobStep::Launch { kernel: JobKernel::Compact, .. } => "compact".to_owned(),
             };
-            marks.push((name, device.event()?));
+            ends.push((name, device.event()?));
         }
-        let outcome = job.outcome(plan, |range| self.read_results(range))?;
-        let mut times = Times { total_ms: start.elapsed().as_secs_f64() * 1e3, ..Times::default() };
-        for pair in marks.windows(2) {
-            let [(_, from), (name, to)] = pair else { continue };
-            let ms = from.milliseconds_until(to)?;
-            match name.as_str() {
-                "decode" => times.decode_ms += ms,
-                _ => {
-                    times.kernels_ms += ms;
-                    times.kernels.push(KernelProfile { name: name.clone(), ms });
-                }
-            }
-        }
-        self.times = Some(times.clone());
-        Ok((outcome, times))
+        self.copy_first(job)?;
+        Ok(Launched { start, ends })
     }
 
-    fn run_recorded(&mut self, job: &Job, plan: &Plan) -> Result<(Outcome, Times), QueryError> {
+    fn launch_recorded(&mut self, job: &Job) -> Result<Launched, QueryError> {
         let mut recording = match self.recording.take() {
             Some(recording) => recording,
             None => {
@@ -123,17 +135,12 @@ impl PreparedPart {
                 self.device.clone().record(|| self.enqueue(job))?
             }
         };
-        let start = Instant::now();
-        let first = self.device.event()?;
-        // SAFETY: the recorded work is this job's (`launch` says why it stays within its memory), on memory and columns that live as long as this value, and the results that are read next
-        // come after all of it. `lay_out` drops the recording before it frees memory.
+        let start = self.device.event()?;
+        // SAFETY: the recorded work is this job's (`launch_kernel` says why it stays within its memory), on memory and columns that live as long as this value, and results are read after
+        // all of it. `lay_out` drops the recording before it frees memory.
         unsafe { recording.launch() }?;
-        let last = self.device.event()?;
-        let outcome = job.outcome(plan, |range| self.read_results(range))?;
-        let total_ms = start.elapsed().as_secs_f64() * 1e3;
         self.recording = Some(recording);
-        let kernels_ms = first.milliseconds_until(&last)?;
-        Ok((outcome, Times { total_ms, kernels_ms, ..self.times.clone().unwrap_or_default() }))
+        Ok(Launched { start, ends: vec![("all".to_owned(), self.device.event()?)] })
     }
 
     /// Asks for all steps. Builds that do not need each other run side by side.
@@ -155,7 +162,18 @@ impl PreparedPart {
             }
             self.ask(step, &device)?;
         }
-        waited_for.drain(..).try_for_each(|fork| device.join(fork)).map_err(QueryError::from)
+        waited_for.drain(..).try_for_each(|fork| device.join(fork))?;
+        self.copy_first(job)
+    }
+
+    /// Asks for a copy of the results' beginning, in which most queries have all groups.
+    fn copy_first(&mut self, job: &Job) -> Result<(), QueryError> {
+        if let Some(results) = self.memory.get(&Buffer::Results) {
+            // SAFETY: `collect` looks at the copy when the device has been synchronized. A copy that nobody collected is overwritten by the next one on the same stream. Fields are
+            // dropped in order: the job's memory, which waits for the device, before this one.
+            unsafe { results.copy_to_pinned(&mut self.first_copy, at(job.first_bytes())) }?;
+        }
+        Ok(())
     }
 
     /// Asks `queue` for a step; what is not a kernel is asked of the device itself.
@@ -163,14 +181,13 @@ impl PreparedPart {
         match step {
             JobStep::Decode { pipeline, input } => self.decode(*pipeline, *input),
             JobStep::Fill { buffer, range, byte } => {
-                let at = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
                 if let Some(memory) = self.memory.get_mut(buffer) {
                     memory.fill_range(at(range.start)..at(range.end), *byte)?;
                 }
                 Ok(())
             }
             JobStep::Launch { kernel, thread_blocks, threads_per_block, words, .. } => {
-                self.launch(queue, *kernel, *thread_blocks, *threads_per_block, words)
+                self.launch_kernel(queue, *kernel, *thread_blocks, *threads_per_block, words)
             }
         }
     }
@@ -184,7 +201,7 @@ impl PreparedPart {
         Ok(())
     }
 
-    fn launch(
+    fn launch_kernel(
         &self,
         queue: &Device,
         kernel: JobKernel,
@@ -228,22 +245,40 @@ impl PreparedPart {
         })
     }
 
-    fn read_results(&mut self, range: Range<u64>) -> Result<Vec<u8>, QueryError> {
-        let at = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
-        let bytes = at(range.end - range.start);
+    fn read_results(&self, range: Range<u64>) -> Result<Vec<u8>, QueryError> {
         let Some(results) = self.memory.get(&Buffer::Results) else { return Ok(Vec::new()) };
-        if bytes <= self.first_copy.bytes().len() {
-            results.read_pinned(at(range.start), bytes, &mut self.first_copy)?;
-            return Ok(self.first_copy.bytes().get(..bytes).unwrap_or_default().to_vec());
-        }
         // Checked before it is allocated.
-        if at(range.end) > results.len() {
+        if range.end > results.len() as u64 {
             return Err(QueryError::TooManyGroups { capacity: results.len() as u64 / 16 });
         }
-        let mut read = vec![0; bytes];
+        let mut read = vec![0; at(range.end.saturating_sub(range.start))];
         results.read(at(range.start), &mut read)?;
         Ok(read)
     }
+}
+
+impl Times {
+    fn of_steps(launched: &Launched) -> Result<Self, QueryError> {
+        let mut times = Self::default();
+        let mut start = &launched.start;
+        for (name, end) in &launched.ends {
+            let ms = start.milliseconds_until(end)?;
+            match name.as_str() {
+                DECODE => times.decode_ms += ms,
+                _ => times.kernels.push(KernelProfile { name: name.clone(), ms }),
+            }
+            start = end;
+        }
+        Ok(times)
+    }
+}
+
+fn at(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+fn decodes_beforehand(job: &Job) -> bool {
+    job.steps.iter().any(|step| matches!(step, JobStep::Decode { .. }))
 }
 
 fn is_apart(step: &JobStep) -> bool {
