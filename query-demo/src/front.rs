@@ -9,12 +9,14 @@
 //! | [`aggregates`] | aggregate functions as words |
 //! | [`planner`] | join order, pipelines |
 //! | [`output`] | groups as arrays |
+//! | [`order`] | groups in the order of the result |
 //! | [`tail`] | what SQL does with the groups: projection, sort, limit |
 
 pub mod aggregates;
 pub mod columns;
 pub mod graph;
 pub mod lower;
+pub mod order;
 pub mod output;
 pub mod planner;
 pub mod provider;
@@ -49,7 +51,8 @@ pub fn compile(
     tables: &Tables,
     state: &Arc<SessionState>,
 ) -> Result<Compiled, QueryError> {
-    let (tail, aggregate) = tail::split(logical, state)?;
-    let (plan, output) = planner::plan(aggregate, tables, state)?;
+    let (mut tail, aggregate) = tail::split(logical, state)?;
+    let (plan, mut output) = planner::plan(aggregate, tables, state)?;
+    output.order = tail.hand_over_sort(|columns, fetch| order::Order::new(&output, columns, fetch));
     Ok(Compiled { plan, output, tail })
 }

@@ -1,5 +1,6 @@
 //! Random queries over random tables: the pipelines against DataFusion, and their kernels, run on the CPU under sanitizers, against the pipelines. `CB2T_QUERIES` says how many queries, at least a set of
-//! tables' worth; `CB2T_KERNELS` how many of these sets have their kernels run, too; `CB2T_SEED` where to begin.
+//! tables' worth; `CB2T_KERNELS` how many of these sets have their kernels run, too; `CB2T_SEED` where to begin. With `CB2T_CUDA=0,1` every
+//! query runs on these CUDA devices as well.
 #![cfg(feature = "sql")]
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::panic, missing_docs)]
 #![allow(clippy::cast_possible_wrap, clippy::cast_sign_loss, clippy::print_stdout, dead_code)]
@@ -23,7 +24,7 @@ use gpu_shim::{ShimQueries, ShimQuery, codec, sorted};
 use query_demo::gpu::{Options, Placement, Recode, ShapeOptions};
 use query_demo::{DeviceChoice, Engine, QueryError, QueryOptions, QueryResult, Session, cpu};
 use random::Random;
-use rows::rows;
+use rows::{rows, rows_in_order};
 
 /// Queries of one set of tables.
 const QUERIES_A_TABLE: u64 = 40;
@@ -239,6 +240,26 @@ impl Queries {
         }
     }
 
+    /// An order in which no two groups are equal, perhaps with a limit.
+    fn order(&mut self, groups: &[&str], select: &[String]) -> String {
+        let mut keys: Vec<&str> = groups.to_vec();
+        for place in (1..keys.len()).rev() {
+            keys.swap(place, self.random.below(place as u64 + 1) as usize);
+        }
+        if self.random.percent(40) && select.len() > groups.len() {
+            keys.insert(self.random.below(keys.len() as u64 + 1) as usize, "m0");
+        }
+        let keys: Vec<String> = keys
+            .iter()
+            .map(|key| {
+                let direction = *self.random.pick(&["", " ASC", " DESC"]);
+                format!("{key}{direction}{}", self.random.pick(&["", " NULLS FIRST", " NULLS LAST"]))
+            })
+            .collect();
+        let limit = *self.random.pick(&["", "", " LIMIT 5", " LIMIT 3 OFFSET 2"]);
+        format!(" ORDER BY {}{limit}", keys.join(", "))
+    }
+
     fn query(&mut self) -> String {
         self.p = self.random.percent(40);
         self.q = self.random.percent(40);
@@ -296,12 +317,17 @@ impl Queries {
             if self.random.percent(20) {
                 sql.push_str(" HAVING count(*) > 2");
             }
-            if self.random.percent(30) {
-                sql.push_str(&format!(" ORDER BY {}", groups.join(", ")));
+            if self.random.percent(40) {
+                sql.push_str(&self.order(&groups, &select));
             }
         }
         sql
     }
+}
+
+/// The rows of a result, in order where the query says which.
+fn lines(sql: &str, batch: &RecordBatch) -> Vec<String> {
+    if sql.contains("ORDER BY") { rows_in_order(batch) } else { rows(batch) }
 }
 
 fn number_of(variable: &str, otherwise: u64) -> u64 {
@@ -309,7 +335,7 @@ fn number_of(variable: &str, otherwise: u64) -> u64 {
 }
 
 /// How the kernels of the n-th query run: placements, launch shapes and codecs by turns.
-fn options(number: usize) -> Options {
+fn options_of(number: usize) -> Options {
     let recode = [Recode::Never, Recode::Slow, Recode::With(codec("flbp"))][number / 2 % 3];
     let shape = ShapeOptions {
         threads_per_block: Some([64, 128][number % 2]),
@@ -326,12 +352,12 @@ fn kernels_agree(session: &Session, queries: &[String]) -> bool {
     let shim = compiled
         .iter()
         .enumerate()
-        .map(|(number, query)| ShimQuery::new(&query.plan, session.tables(), &options(number)).unwrap());
+        .map(|(number, query)| ShimQuery::new(&query.plan, session.tables(), &options_of(number)).unwrap());
     let Some(program) = ShimQueries::compile(shim.collect()) else { return false };
     for (number, (query, sql)) in compiled.iter().zip(queries).enumerate() {
         let (expected, _) = cpu::run(&query.plan, session.tables()).unwrap();
         let (found, _) = program.run(number, 1 + number as u64 % 2).unwrap();
-        assert_eq!(sorted(&found), sorted(&expected), "{sql}, with {:?}\n{}", options(number), query.plan);
+        assert_eq!(sorted(&found), sorted(&expected), "{sql}, with {:?}\n{}", options_of(number), query.plan);
     }
     true
 }
@@ -342,6 +368,9 @@ fn pipelines_agree_with_datafusion_and_kernels_with_pipelines() {
     let (sets_with_kernels, mut kernels_compared) = (number_of("CB2T_KERNELS", 2), 0);
     let (mut compiled, mut elsewhere, mut too_wide, mut unanswered) = (0_u64, 0_u64, 0_u64, 0_u64);
     let options = QueryOptions { device: DeviceChoice::Cpu, ..QueryOptions::default() };
+    let devices = std::env::var("CB2T_CUDA")
+        .ok()
+        .map(|ordinals| ordinals.split(',').map(|ordinal| ordinal.parse().unwrap()).collect::<Vec<usize>>());
     for table in 0..count.div_ceil(QUERIES_A_TABLE) {
         let seed = first + table;
         let folder = tempfile::tempdir().unwrap();
@@ -365,8 +394,20 @@ fn pipelines_agree_with_datafusion_and_kernels_with_pipelines() {
                         continue;
                     };
                     assert_eq!(result.batch.schema().fields(), expected.schema().fields(), "{place}");
-                    assert_eq!(rows(&result.batch), rows(&expected), "{place}\n{}", result.plan.unwrap());
+                    let (found, expected) = (lines(&sql, &result.batch), lines(&sql, &expected));
+                    assert_eq!(found, expected, "{place}\n{}", result.plan.unwrap());
                     compiled += 1;
+                    if let Some(devices) = &devices {
+                        let gpu = options_of(compiled as usize);
+                        let options = QueryOptions {
+                            device: DeviceChoice::Cuda(devices.clone()),
+                            gpu,
+                            ..options.clone()
+                        };
+                        let found =
+                            session.query(&sql, &options).unwrap_or_else(|error| panic!("{place}: {error}"));
+                        assert_eq!(lines(&sql, &found.batch), expected, "{place}, with {:?}", options.gpu);
+                    }
                     answered.push(sql);
                 }
                 Err(QueryError::TooWide { .. } | QueryError::ResultTooWide { .. }) => too_wide += 1,
@@ -380,7 +421,8 @@ fn pipelines_agree_with_datafusion_and_kernels_with_pipelines() {
         }
     }
     println!(
-        "{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide, {unanswered} that DataFusion fails on; the kernels of {kernels_compared} compared"
+        "{compiled} queries compared, {elsewhere} left to DataFusion, {too_wide} refused as too wide, {unanswered} that DataFusion fails on; the kernels of {kernels_compared} compared{}",
+        if devices.is_some() { "; all of them on CUDA, too" } else { "" }
     );
     assert!(compiled * 2 > count, "only {compiled} of {count} queries were compiled");
 }

@@ -8,6 +8,7 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, SchemaRef};
 
 use super::lower::limits;
+use super::order::Order;
 use crate::QueryError;
 use crate::plan::{GroupKey, GroupWords};
 
@@ -22,6 +23,8 @@ pub struct Output {
     pub functions: Vec<Finish>,
     /// Words of a group.
     pub words: usize,
+    /// The order of the rows, where the query asks for one that the groups tell.
+    pub order: Option<Order>,
 }
 
 /// How a function's words become its value.
@@ -64,34 +67,47 @@ pub enum Finish {
 }
 
 impl Output {
-    /// The batch of `groups`.
+    /// The batch of `groups`, in order.
     ///
     /// # Errors
     /// A value that does not fit the type that SQL gives it, or an index of no group.
     pub fn batch(&self, groups: &GroupWords) -> Result<RecordBatch, QueryError> {
+        let ordered = self.order.as_ref().map(|order| groups.take(&order.rows(self, groups), self.words));
+        let groups = ordered.as_ref().unwrap_or(groups);
         let mut columns: Vec<ArrayRef> = Vec::new();
-        let fields = self.schema.fields();
-        for ((key, entries), field) in self.keys.iter().zip(fields) {
-            columns.push(key_array(key, entries.as_ref(), &groups.indexes, field.data_type())?);
-        }
-        for (finish, field) in self.functions.iter().zip(fields.iter().skip(self.keys.len())) {
-            let words = groups.words.chunks_exact(self.words.max(1));
-            columns.push(match (finish, field.data_type()) {
-                (Finish::Average { low, high, count, scale }, DataType::Float64) => {
-                    let value = |group: &[u64]| average(group, *low, *high, *count, *scale);
-                    Arc::new(words.map(value).collect::<arrow::array::Float64Array>())
-                }
-                (finish, data_type) => {
-                    let values: Vec<Option<i128>> =
-                        words.map(|group| finish.value(group, data_type)).collect();
-                    array(&values, data_type, field.name())?
-                }
+        for (column, field) in self.schema.fields().iter().enumerate() {
+            let values = self.values(column, groups);
+            columns.push(match self.keys.get(column) {
+                Some((_, Some(entries))) => strings(entries, &values, field.data_type())?,
+                _ => array(&values, field.data_type(), field.name())?,
             });
         }
         let rows = groups.indexes.len();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
+
+    /// A column's value in each of `groups` as a number, greater where the value is, and null where it is. Of strings it is the place in their dictionary.
+    #[must_use]
+    pub fn values(&self, column: usize, groups: &GroupWords) -> Vec<Option<i128>> {
+        if let Some((key, _)) = self.keys.get(column) {
+            return groups.indexes.iter().map(|&index| key.value_of(index).map(i128::from)).collect();
+        }
+        let finish = column.checked_sub(self.keys.len()).and_then(|function| self.functions.get(function));
+        let (Some(finish), Some(field)) = (finish, self.schema.fields().get(column)) else {
+            return vec![None; groups.indexes.len()];
+        };
+        groups
+            .words
+            .chunks_exact(self.words.max(1))
+            .map(|group| finish.value(group, field.data_type()))
+            .collect()
+    }
+}
+
+/// The bits of a floating-point number as an integer that is greater where the number is (IEEE 754, section 5.10), and back.
+fn ordered(bits: i64) -> i64 {
+    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
 fn word(group: &[u64], index: usize) -> u64 {
@@ -105,18 +121,16 @@ fn total(group: &[u64], low: usize, high: Option<usize>) -> i128 {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an average in floating point is rounded once")]
-fn average(group: &[u64], low: usize, high: Option<usize>, count: usize, scale: i16) -> Option<f64> {
-    let count = word(group, count);
-    (count > 0).then(|| total(group, low, high) as f64 / count as f64 / 10_f64.powi(scale.into()))
-}
-
 impl Finish {
     fn value(&self, group: &[u64], data_type: &DataType) -> Option<i128> {
         match self {
             Self::Count { word: index } => Some(word(group, *index).into()),
             Self::Sum { low, high, count } => {
                 count.is_none_or(|count| word(group, count) > 0).then(|| total(group, *low, *high))
+            }
+            Self::Average { low, high, count, scale } if *data_type == DataType::Float64 => {
+                let count = word(group, *count);
+                (count > 0).then(|| average(total(group, *low, *high), count, *scale))
             }
             Self::Average { low, high, count, scale } => {
                 // As DataFusion: more digits behind the point first, then a division that cuts off.
@@ -132,26 +146,24 @@ impl Finish {
     }
 }
 
-fn key_array(
-    key: &GroupKey,
-    entries: Option<&ArrayRef>,
-    indexes: &[u64],
+#[expect(clippy::cast_precision_loss, reason = "an average in floating point is rounded once")]
+fn average(sum: i128, count: u64, scale: i16) -> i128 {
+    let average = sum as f64 / count as f64 / 10_f64.powi(scale.into());
+    ordered(average.to_bits().cast_signed()).into()
+}
+
+/// The strings at these places of a dictionary.
+fn strings(
+    entries: &ArrayRef,
+    places: &[Option<i128>],
     data_type: &DataType,
 ) -> Result<ArrayRef, QueryError> {
-    let codes = indexes.iter().map(|index| index / key.stride.max(1) % key.codes.max(1));
-    let shift = u64::from(key.nullable);
-    let value = |code: u64| code.checked_sub(shift).map(|code| i128::from(key.range.min) + i128::from(code));
-    let Some(entries) = entries else {
-        let values: Vec<Option<i128>> = codes.map(value).collect();
-        return array(&values, data_type, "a group's key");
-    };
-    let places: UInt32Array =
-        codes.map(|code| value(code).and_then(|place| u32::try_from(place).ok())).collect();
+    let places: UInt32Array = places.iter().map(|place| u32::try_from((*place)?).ok()).collect();
     let values = take(entries, &places, Some(arrow::compute::TakeOptions { check_bounds: true }))?;
     if values.data_type() == data_type { Ok(values) } else { Ok(cast(&values, data_type)?) }
 }
 
-/// An array of exact integers as `data_type` stores them.
+/// An array of numbers, as [`Output::values`] gives them, as `data_type` stores them.
 fn array(values: &[Option<i128>], data_type: &DataType, name: &str) -> Result<ArrayRef, QueryError> {
     let nulls = NullBuffer::from_iter(values.iter().map(Option::is_some));
     if *data_type == DataType::Boolean {
@@ -164,22 +176,26 @@ fn array(values: &[Option<i128>], data_type: &DataType, name: &str) -> Result<Ar
         let plain = array(values, arrow_io::columns::tree::plain_type(data_type), name)?;
         return Ok(cast(&plain, data_type)?);
     }
-    let Some(width) = data_type.primitive_width() else {
-        return Err(QueryError::unsupported(format!("a result of type {data_type}")));
-    };
-    let (min, max) = limits(data_type);
-    let mut bytes = Vec::with_capacity(values.len() * width);
-    for value in values {
-        let value = value.unwrap_or_default();
-        if value < min || value > max {
-            let data_type = data_type.to_string();
-            return Err(QueryError::ResultTooWide { column: name.to_owned(), value, data_type });
-        }
-        let wide = value.to_le_bytes();
-        let fill = if value < 0 { 0xFF } else { 0 };
-        bytes.extend_from_slice(wide.get(..width).unwrap_or(&wide));
-        bytes.resize(bytes.len() + width.saturating_sub(wide.len()), fill);
+    if *data_type == DataType::Float64 {
+        let float =
+            |bits: i128| i64::try_from(bits).map(|bits| f64::from_bits(ordered(bits).cast_unsigned()));
+        let floats = values.iter().map(|value| float((*value)?).ok());
+        return Ok(Arc::new(floats.collect::<arrow::array::Float64Array>()));
     }
+    let (min, max) = limits(data_type);
+    if let Some(&value) = values.iter().flatten().find(|&&value| value < min || value > max) {
+        let data_type = data_type.to_string();
+        return Err(QueryError::ResultTooWide { column: name.to_owned(), value, data_type });
+    }
+    let bytes = match data_type.primitive_width() {
+        Some(1) => little_endian::<1>(values),
+        Some(2) => little_endian::<2>(values),
+        Some(4) => little_endian::<4>(values),
+        Some(8) => little_endian::<8>(values),
+        Some(16) => little_endian::<16>(values),
+        Some(32) => little_endian::<32>(values),
+        _ => return Err(QueryError::unsupported(format!("a result of type {data_type}"))),
+    };
     let data = ArrayData::builder(data_type.clone())
         .len(values.len())
         .nulls(Some(nulls))
@@ -187,6 +203,17 @@ fn array(values: &[Option<i128>], data_type: &DataType, name: &str) -> Result<Ar
         .align_buffers(true)
         .build()?;
     Ok(make_array(data))
+}
+
+/// Numbers of `WIDTH` bytes each, 0 for null.
+fn little_endian<const WIDTH: usize>(values: &[Option<i128>]) -> Vec<u8> {
+    let each = values.iter().map(|value| {
+        let value = value.unwrap_or_default();
+        let mut bytes = [if value < 0 { 0xFF } else { 0 }; WIDTH];
+        bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(byte, of)| *byte = of);
+        bytes
+    });
+    each.collect::<Vec<[u8; WIDTH]>>().into_flattened()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a query does with its groups: projection, HAVING, sort, limit. There are few rows by then, so DataFusion's expressions evaluate them, one node of the logical plan after the other. They are made once, with
 //! the plan: making one takes longer than evaluating it.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
@@ -11,6 +12,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::logical_plan::{Aggregate, FetchType, SkipType};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 
 use crate::QueryError;
 
@@ -108,6 +110,30 @@ pub fn node_name(plan: &LogicalPlan) -> String {
 }
 
 impl Tail {
+    /// Offers the sort that begins the steps, if its keys are columns of the groups: their numbers with options, and how many rows are wanted. What takes it on returns something, and the
+    /// step is left out from then on.
+    pub fn hand_over_sort<R>(
+        &mut self,
+        take: impl FnOnce(&[(usize, SortOptions)], Option<usize>) -> Option<R>,
+    ) -> Option<R> {
+        let at = self.steps.iter().position(|step| !matches!(step, Step::Project(..) | Step::Rename(_)))?;
+        let (before, Some(Step::Sort(keys, fetch))) = (self.steps.get(..at)?, self.steps.get(at)) else {
+            return None;
+        };
+        // Back through the projections to the groups.
+        let column = |expr: &Arc<dyn PhysicalExpr>| {
+            before.iter().rev().try_fold(column_number(expr)?, |column, step| match step {
+                Step::Project(exprs, _) => column_number(exprs.get(column)?),
+                _ => Some(column),
+            })
+        };
+        let columns: Vec<(usize, SortOptions)> =
+            keys.iter().map(|(key, options)| Some((column(key)?, *options))).collect::<Option<_>>()?;
+        let taken = take(&columns, *fetch)?;
+        self.steps.remove(at);
+        Some(taken)
+    }
+
     /// Runs the steps on `groups`, the aggregation's result.
     ///
     /// # Errors
@@ -162,6 +188,11 @@ fn order(columns: &[SortColumn], fetch: Option<usize>) -> Result<UInt32Array, Qu
     let mut order: Vec<(Row<'_>, u32)> = rows.iter().zip(0..).collect();
     order.sort_unstable();
     Ok(order.iter().take(fetch.unwrap_or(usize::MAX)).map(|&(_, row)| row).collect())
+}
+
+fn column_number(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    let expr: &dyn Any = expr.as_ref();
+    expr.downcast_ref::<Column>().map(Column::index)
 }
 
 fn evaluate(expr: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<ArrayRef, QueryError> {

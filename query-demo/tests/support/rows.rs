@@ -1,18 +1,25 @@
-//! Results as sorted lines of text.
+//! Results as lines of text.
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// The rows of a batch as text, sorted; floating point to nine digits, since sums of it depend on their order.
+/// The rows of a batch as text, sorted.
 pub fn rows(batch: &RecordBatch) -> Vec<String> {
+    let mut rows = rows_in_order(batch);
+    rows.sort();
+    rows
+}
+
+/// The rows of a batch as text; floating point to nine digits, since sums of it depend on their order.
+pub fn rows_in_order(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("null");
     let columns: Vec<_> = batch
         .columns()
         .iter()
         .map(|column| (column, ArrayFormatter::try_new(column.as_ref(), &options).unwrap()))
         .collect();
-    let mut rows: Vec<String> = (0..batch.num_rows())
+    (0..batch.num_rows())
         .map(|row| {
             let values = columns.iter().map(|(column, formatter)| {
                 let text = formatter.value(row).to_string();
@@ -25,7 +32,5 @@ pub fn rows(batch: &RecordBatch) -> Vec<String> {
             });
             values.collect::<Vec<_>>().join("|")
         })
-        .collect();
-    rows.sort();
-    rows
+        .collect()
 }

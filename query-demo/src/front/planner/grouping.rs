@@ -62,7 +62,7 @@ pub fn aggregation(
         Groups::Dense { .. } => Some(words.presence(|value| builder.is_positive(value))),
         Groups::One | Groups::Hash { .. } => None,
     };
-    let output = Output { schema, keys: keys_and_entries, functions, words: words.words.len() };
+    let output = Output { schema, keys: keys_and_entries, functions, words: words.words.len(), order: None };
     builder.sink(Sink::Aggregate(Aggregate { keys, words: words.words, groups, presence }));
     Ok(output)
 }
