@@ -18,8 +18,8 @@ use query_demo::plan::{
 use query_demo::scan::Tables;
 use support::oracle;
 use support::plans::{
-    ALWAYS, add, aggregate, between, build, by_tiny_and_name, grouped, is_valid, item_build, one_group,
-    probe, random_predicate, sets, subtract,
+    ALWAYS, add, aggregate, between, build, by_tiny_and_name, grouped, is_valid, item_build, multiply,
+    one_group, probe, random_predicate, sets, subtract,
 };
 use support::random::Random;
 use support::tables::{CUTS, Cut, fact, facts_encoded, items};
@@ -73,6 +73,9 @@ fn groupings() -> Vec<Vec<Pipeline>> {
     let flag = part(fact::FLAG, is_valid(fact::FLAG_VALID), true, 0, 1);
     let byte = part(fact::BYTE, ALWAYS, false, 0, 255);
     let date = part(fact::DATE, ALWAYS, false, -3000, 21_000);
+    let small = part(fact::SMALL, ALWAYS, false, 10, 30);
+    let positive =
+        Predicate::Less(Value::Input(fact::SMALL), multiply(Value::Input(fact::SMALL), Value::Literal(2)));
     let few_slots = Aggregate { groups: Groups::Hash { slots: 2 }, ..by_tiny_and_name(true) };
     let without = Aggregate { presence: None, ..grouped(vec![flag.clone()], false) };
     vec![
@@ -86,6 +89,8 @@ fn groupings() -> Vec<Vec<Pipeline>> {
         vec![aggregate(some(), vec![], by_tiny_and_name(true))],
         vec![aggregate(some(), vec![], few_slots)],
         vec![aggregate(vec![], vec![], without)],
+        // The filter that narrows the key comes behind another one that looks at it.
+        vec![aggregate(vec![filter(positive), some().remove(0)], vec![], grouped(vec![small], false))],
         // Nothing is left.
         vec![aggregate(vec![filter(between(fact::SMALL, 90, 99))], vec![], by_tiny_and_name(false))],
         vec![aggregate(vec![filter(between(fact::SMALL, 90, 99))], vec![], one_group())],

@@ -138,11 +138,15 @@ impl Uses {
         for key in group_keys {
             let mut of_key = Needs::default();
             of_key.key(key);
-            // An input is there from the first stage that needs it on.
-            let first =
-                |input: &usize| needs.iter().position(|needs| needs.inputs.contains(input)).unwrap_or(sink);
+            // An input is there from the first stage that needs it on; filters that look at it may have narrowed the key's range, which no row exceeds behind the last of them.
+            let from = |input: &usize| {
+                let looks = |needs: &Needs| needs.inputs.contains(input);
+                let filters = |(stage, needs)| matches!(stage, &Stage::Filter(_)) && looks(needs);
+                let last_filter = stages.iter().zip(&needs).rposition(filters);
+                last_filter.or_else(|| needs.iter().position(looks)).unwrap_or(sink)
+            };
             let probes = of_key.probes.iter().map(|&probe| known_at.get(probe).copied().unwrap_or(sink));
-            let known = of_key.inputs.iter().map(first).chain(probes).max().unwrap_or(sink);
+            let known = of_key.inputs.iter().map(from).chain(probes).max().unwrap_or(sink);
             if let Some(stage) = needs.get_mut(known) {
                 stage.inputs.extend(&of_key.inputs);
                 stage.probes.extend(&of_key.probes);
