@@ -89,9 +89,7 @@ impl Tables {
         let rows = *self.random.pick(&[0, 1, 20, 45, 60]);
         let repeats = self.random.percent(10);
         let mut keys: Vec<i64> = (0..rows).map(|row| key(if repeats { row / 2 } else { row })).collect();
-        for place in (1..keys.len()).rev() {
-            keys.swap(place, self.random.below(place as u64 + 1) as usize);
-        }
+        self.random.shuffle(&mut keys);
         let names = ["id", "x", "y", "z"].map(|name| format!("{first}{name}"));
         let id: ArrayRef = if first == "p" {
             Arc::new(keys.iter().map(|&key| Some(key as i32)).collect::<Int32Array>())
@@ -243,9 +241,7 @@ impl Queries {
     /// An order in which no two groups are equal, perhaps with a limit.
     fn order(&mut self, groups: &[&str], select: &[String]) -> String {
         let mut keys: Vec<&str> = groups.to_vec();
-        for place in (1..keys.len()).rev() {
-            keys.swap(place, self.random.below(place as u64 + 1) as usize);
-        }
+        self.random.shuffle(&mut keys);
         if self.random.percent(40) && select.len() > groups.len() {
             keys.insert(self.random.below(keys.len() as u64 + 1) as usize, "m0");
         }

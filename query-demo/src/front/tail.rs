@@ -4,10 +4,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices, take_record_batch};
 use arrow::datatypes::SchemaRef;
-use arrow::row::{Row, RowConverter, SortField};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::logical_plan::{Aggregate, FetchType, SkipType};
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -163,7 +162,7 @@ impl Step {
                         Ok(SortColumn { values: evaluate(key.as_ref(), batch)?, options: Some(*options) })
                     })
                     .collect();
-                Ok(take_record_batch(batch, &order(&columns?, *fetch)?)?)
+                Ok(take_record_batch(batch, &lexsort_to_indices(&columns?, *fetch)?)?)
             }
             Self::Limit(skip, fetch) => {
                 let skip = (*skip).min(batch.num_rows());
@@ -172,22 +171,6 @@ impl Step {
             }
         }
     }
-}
-
-/// The rows in the columns' order, at most `fetch` of them. Of several columns, rows are compared as strings of bytes: one comparison each.
-fn order(columns: &[SortColumn], fetch: Option<usize>) -> Result<UInt32Array, QueryError> {
-    if columns.len() < 2 {
-        return Ok(lexsort_to_indices(columns, fetch)?);
-    }
-    let fields = columns.iter().map(|column| {
-        SortField::new_with_options(column.values.data_type().clone(), column.options.unwrap_or_default())
-    });
-    let converter = RowConverter::new(fields.collect())?;
-    let values: Vec<ArrayRef> = columns.iter().map(|column| Arc::clone(&column.values)).collect();
-    let rows = converter.convert_columns(&values)?;
-    let mut order: Vec<(Row<'_>, u32)> = rows.iter().zip(0..).collect();
-    order.sort_unstable();
-    Ok(order.iter().take(fetch.unwrap_or(usize::MAX)).map(|&(_, row)| row).collect())
 }
 
 fn column_number(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
@@ -202,29 +185,4 @@ fn evaluate(expr: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<ArrayRef, Qu
 fn with_schema(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, QueryError> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow::array::{Int64Array, StringArray};
-
-    use super::*;
-
-    #[test]
-    fn rows_are_ordered_as_sql_says() {
-        let names: ArrayRef =
-            Arc::new(StringArray::from(vec![Some("b"), None, Some("ab"), Some("b"), Some("")]));
-        let counts: ArrayRef = Arc::new(Int64Array::from(vec![Some(-1), Some(5), Some(0), Some(7), None]));
-        for bits in 0..16_u8 {
-            let of = |bit: u8| bits >> bit & 1 == 1;
-            let column = |values: &ArrayRef, first: u8| SortColumn {
-                values: Arc::clone(values),
-                options: Some(SortOptions { descending: of(first), nulls_first: of(first + 1) }),
-            };
-            let columns = [column(&names, 0), column(&counts, 2)];
-            for fetch in [None, Some(0), Some(3), Some(9)] {
-                assert_eq!(order(&columns, fetch).unwrap(), lexsort_to_indices(&columns, fetch).unwrap());
-            }
-        }
-    }
 }

@@ -31,6 +31,12 @@ impl Random {
         self.below(100) < percent
     }
 
+    pub fn shuffle<T>(&mut self, values: &mut [T]) {
+        for place in (1..values.len()).rev() {
+            values.swap(place, usize::try_from(self.below(place as u64 + 1)).unwrap());
+        }
+    }
+
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[usize::try_from(self.within(0, i64::try_from(from.len()).unwrap() - 1)).unwrap()]
     }

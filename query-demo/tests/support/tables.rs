@@ -121,9 +121,7 @@ pub fn facts_encoded(cut: Cut, choice: Choice) -> Arc<Table> {
 pub fn items(cut: Cut, distinct: bool) -> Arc<Table> {
     let mut random = Random::new(7);
     let mut ids: Vec<i64> = (KEYS.min..=KEYS.max).filter(|id| id % 5 != 0).collect();
-    for index in (1..ids.len()).rev() {
-        ids.swap(index, random.within(0, index as i64) as usize);
-    }
+    random.shuffle(&mut ids);
     if !distinct {
         ids.extend_from_within(..100);
     }
